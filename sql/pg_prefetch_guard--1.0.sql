@@ -1,0 +1,83 @@
+/* What users call.  Views are for pg_monitor, resets for superusers. */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION pg_prefetch_guard" to load this file. \quit
+
+
+/*
+ * The guard: what recovery asked to be prefetched, and what became of it.
+ */
+CREATE FUNCTION pg_stat_get_prefetch_guard(
+	OUT mode text,
+	OUT filter_status text,
+	OUT stats_reset timestamptz,
+	OUT requests bigint,
+	OUT issued bigint,
+	OUT suppressed bigint,
+	OUT covered_by_image bigint,
+	OUT covered_by_init bigint,
+	OUT repeated bigint,
+	OUT sequential bigint,
+	OUT unattributed bigint,
+	OUT suppressed_bytes bigint,
+	OUT records bigint,
+	OUT wal_bytes bigint,
+	OUT fpi_bytes bigint,
+	OUT user_cpu_seconds float8,
+	OUT system_cpu_seconds float8)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_prefetch_guard AS
+	SELECT * FROM pg_stat_get_prefetch_guard();
+
+CREATE FUNCTION pg_stat_get_prefetch_guard_relations(
+	OUT datid oid,
+	OUT spcid oid,
+	OUT relfilenode oid,
+	OUT requests bigint,
+	OUT issued bigint,
+	OUT covered_by_image bigint,
+	OUT covered_by_init bigint,
+	OUT repeated bigint,
+	OUT sequential bigint,
+	OUT unseen bigint,
+	OUT last_lsn pg_lsn)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_prefetch_guard_relations AS
+	SELECT s.datid,
+		d.datname,
+		s.spcid,
+		t.spcname,
+		s.relfilenode,
+		CASE WHEN s.datid = 0 OR d.datname = current_database()
+			THEN pg_filenode_relation(s.spcid, s.relfilenode)
+		END AS relation,
+		s.requests,
+		s.issued,
+		s.covered_by_image,
+		s.covered_by_init,
+		s.repeated,
+		s.sequential,
+		s.unseen,
+		s.last_lsn
+	FROM pg_stat_get_prefetch_guard_relations() s
+		LEFT JOIN pg_database d ON d.oid = s.datid
+		LEFT JOIN pg_tablespace t ON t.oid = s.spcid
+	ORDER BY s.requests + s.unseen DESC;
+
+CREATE FUNCTION pg_prefetch_guard_reset()
+RETURNS void
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION pg_stat_get_prefetch_guard() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_stat_get_prefetch_guard_relations() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_prefetch_guard_reset() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_relations() TO pg_monitor;
+GRANT SELECT ON pg_stat_prefetch_guard TO pg_monitor;
+GRANT SELECT ON pg_stat_prefetch_guard_relations TO pg_monitor;

@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * pg_prefetch_guard.c
+ *	  Module load: the only file that knows all parts of the extension.
+ *
+ * The library has to be in shared_preload_libraries, since the startup process
+ * applies WAL before any session could load it.  The extension's SQL objects
+ * reach a standby from its primary, though, where the library may well not be
+ * loaded; loading it on demand there does nothing, and each SQL function says
+ * what is missing (require_preloaded()).
+ *
+ * Data flows one way:
+ *
+ *	WAL record decoded -> core asks for a block -> libc hook -> guard
+ *		(lookahead, streams, relstats) -> kernel or nothing
+ *	record applied -> redo hook -> the parts that follow replay
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+#include "compat.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+
+#include "guard.h"
+#include "pg_prefetch_guard.h"
+#include "redo_hook.h"
+#include "relstats.h"
+
+PG_MODULE_MAGIC;
+
+/* One part of the extension. */
+typedef struct Room
+{
+	void		(*init) (void); /* define settings, register callbacks */
+	Size		(*shmem_size) (void);
+	void		(*shmem_startup) (void);	/* attach, or initialise if new */
+} Room;
+
+static const Room rooms[] = {
+	{guard_init, guard_shmem_size, guard_shmem_startup},
+	{relstats_init, relstats_shmem_size, relstats_shmem_startup},
+};
+
+static bool preloaded = false;
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+/* Ask for shared memory, once per server start. */
+static void
+request_shmem(void)
+{
+	Size		size = 0;
+
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+
+	for (int i = 0; i < lengthof(rooms); i++)
+		size = add_size(size, MAXALIGN(rooms[i].shmem_size()));
+	RequestAddinShmemSpace(size);
+}
+
+/* Set up shared memory; again after a crash restart. */
+static void
+startup_shmem(void)
+{
+	if (prev_shmem_startup_hook)
+		prev_shmem_startup_hook();
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	for (int i = 0; i < lengthof(rooms); i++)
+		rooms[i].shmem_startup();
+	LWLockRelease(AddinShmemInitLock);
+
+	/* all libraries are loaded by now, so the table of rmgrs is complete */
+	redo_hook_install();
+}
+
+/*
+ * Raise an error if the library was not preloaded.  Each SQL function calls
+ * this first.
+ */
+void
+require_preloaded(void)
+{
+	if (!preloaded)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pg_prefetch_guard must be loaded via \"shared_preload_libraries\""),
+				 errhint("Add \"pg_prefetch_guard\" to the \"shared_preload_libraries\" setting of this server and restart it.")));
+}
+
+extern PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	void	  **loaded;
+
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+
+	/* A second copy of the library, under another name, must stay inert. */
+	loaded = find_rendezvous_variable("pg_prefetch_guard");
+	if (*loaded)
+	{
+		ereport(WARNING,
+				(errmsg("pg_prefetch_guard is loaded already, ignoring another copy of its library")));
+		return;
+	}
+	*loaded = (void *) rooms;
+	preloaded = true;
+
+	for (int i = 0; i < lengthof(rooms); i++)
+		rooms[i].init();
+	MarkGUCPrefixReserved("pg_prefetch_guard");
+
+	prev_shmem_request_hook = shmem_request_hook;
+	shmem_request_hook = request_shmem;
+	prev_shmem_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = startup_shmem;
+}

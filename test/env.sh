@@ -1,0 +1,127 @@
+# Sourced by ./run: packages, an unprivileged user, and a private server.
+#
+# Everything happens below one temporary folder, $work:
+#	$work/server	a copy of the machine's PostgreSQL, found by its own
+#					relative paths, that the extension is installed into
+#	$work/source	a copy of this source tree, in which it is built
+#	$work/tmp		whatever tests and demos make
+# The folder is removed at the end.  Set PPG_WORK to a folder's name to keep it
+# there and use it again.
+
+# The machine's server: the newest of 15 to 19 unless PG_MAJOR names one.
+find_server()
+{
+	local v
+	for v in ${PG_MAJOR:-19 18 17 16 15}; do
+		if [ -x "/usr/lib/postgresql/$v/bin/postgres" ]; then
+			PG_MAJOR=$v
+			return
+		fi
+	done
+	PG_MAJOR=${PG_MAJOR:-15}
+}
+
+as_root()
+{
+	if [ "$(id -u)" = 0 ]; then
+		"$@"
+	else
+		sudo -n "$@"
+	fi
+}
+
+# Install what is missing of the packages that building and testing need.
+install_packages()
+{
+	local wanted missing=()
+	command -v dpkg-query >/dev/null || die "this needs Debian's packages; install the server, its headers, gcc, make and IPC::Run by hand, then use make"
+	for wanted in "$@"; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$wanted" 2>/dev/null)" = installed ] ||
+			missing+=("$wanted")
+	done
+	[ ${#missing[@]} -eq 0 ] && return
+	say "installing ${missing[*]}"
+	# a new server package would otherwise start a cluster of its own
+	[ -e /etc/postgresql-common/createcluster.conf ] ||
+		echo "create_main_cluster = false" |
+		as_root install -D -m 644 /dev/stdin /etc/postgresql-common/createcluster.conf ||
+		die "packages are missing (${missing[*]}) and installing them needs root or sudo"
+	as_root apt-get update -qq >"$work/apt.log" 2>&1 || true
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		-o Dpkg::Options::=--force-confold "${missing[@]}" >>"$work/apt.log" 2>&1 ||
+		{ tail -n 20 "$work/apt.log" >&2; die "could not install ${missing[*]}"; }
+}
+
+# Run a command as the unprivileged user, in $work/source.
+as_user()
+{
+	if [ "$(id -u)" = 0 ]; then
+		(cd "$work/source" && exec setpriv --reuid=postgres --regid=postgres --init-groups \
+			env HOME="$work/tmp" TMPDIR="$work/tmp" LOGNAME=postgres USER=postgres "$@")
+	else
+		(cd "$work/source" && exec env TMPDIR="$work/tmp" "$@")
+	fi
+}
+
+# Copy the machine's server, build the extension and install it there.
+build()
+{
+	local server=$work/server top
+	top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	PG_CONFIG=$server/usr/lib/postgresql/$PG_MAJOR/bin/pg_config
+
+	say "building for PostgreSQL $PG_MAJOR in $work"
+	mkdir -p "$work/source" "$work/tmp"
+	if [ ! -x "$PG_CONFIG" ]; then
+		mkdir -p "$server"/usr/{lib,share}/postgresql
+		cp -a "/usr/lib/postgresql/$PG_MAJOR" "$server/usr/lib/postgresql/"
+		cp -a "/usr/share/postgresql/$PG_MAJOR" "$server/usr/share/postgresql/"
+		ln -sfn /usr/include "$server/usr/include"
+	fi
+	(cd "$top" && tar -cf - --exclude=.git --exclude=tmp_check --exclude=tmp_regress --exclude='*.o' --exclude='*.so' --exclude='*.bc' .) |
+		tar -xf - -C "$work/source" --no-same-owner
+	if [ "$(id -u)" = 0 ]; then
+		chown -R postgres: "$work/source" "$work/server" "$work/tmp"
+		chown postgres: "$work"
+	fi
+	as_user make -s -j2 with_llvm=no PG_CONFIG="$PG_CONFIG" install >"$work/build.log" 2>&1 ||
+		{ cat "$work/build.log" >&2; die "the build failed"; }
+	! grep -i warning "$work/build.log" >&2 || die "the build has warnings"
+}
+
+say()
+{
+	echo "== $*"
+}
+
+die()
+{
+	echo "run: $*" >&2
+	exit 1
+}
+
+# Make $work; see that nothing is left of it, whatever happens.
+start_work()
+{
+	if [ -n "${PPG_WORK:-}" ]; then
+		mkdir -p "$PPG_WORK"
+		work=$(cd "$PPG_WORK" && pwd)
+	else
+		work=$(mktemp -d "${TMPDIR:-/tmp}/pg_prefetch_guard.XXXXXX")
+	fi
+	trap end_work EXIT
+	trap 'exit 130' INT TERM HUP
+}
+
+# Stop every server started below $work, then remove it.
+end_work()
+{
+	local status=$? pidfile
+	trap - EXIT
+	trap '' INT TERM HUP
+	find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
+		kill -QUIT "$(head -n 1 "$pidfile")" 2>/dev/null || true
+	done
+	[ -n "${PPG_WORK:-}" ] || rm -rf "$work"
+	exit $status
+}
