@@ -13,7 +13,7 @@ our @EXPORT = qw(new_primary new_standby new_replay start_server
   can_trace willneed_calls archive_all wait_replayed
   guard_stats relation_stats counted_once nothing_asked
   checksums same_data amcheck_clean
-  make_pages burst scattered_updates
+  make_pages burst burst_command scattered_updates
   startup_pid process_pid child_pids wait_gone build_module);
 
 # Start a primary that has the library loaded and the extension created.
@@ -115,7 +115,7 @@ sub trace_file
 }
 
 # How many POSIX_FADV_WILLNEED calls has the startup process made, of a server
-# that was started under strace?
+# that was started under strace, and has been stopped?
 sub willneed_calls
 {
 	my ($node) = @_;
@@ -246,13 +246,12 @@ sub same_data
 	return;
 }
 
-# Make a table of so many pages, with rows of 60 bytes or so; on each page
-# there is room for new versions of some of them.  Options: fillfactor.
+# Make a table of so many pages, more or less.  Options: fillfactor; db.
 sub make_pages
 {
 	my ($node, $table, $pages, %opt) = @_;
 	my $fillfactor = $opt{fillfactor} // 100;
-	my $rows = $pages * int(($fillfactor / 100) * 8168 / 136);
+	my $rows = $pages * int($fillfactor / 100 * 8168 / 140);
 
 	$node->safe_psql($opt{db} // 'postgres', qq{
 		CREATE TABLE $table (id int, pad text) WITH (fillfactor = $fillfactor);
@@ -262,14 +261,24 @@ sub make_pages
 }
 
 # Change every 20th row in a table right after a checkpoint: each page's first
-# change carries an image of it, the others don't.
+# change carries an image of it, the others don't.  Each call takes rows that
+# have not been changed yet, so that they are in their first places, up to 20
+# times.  Options: db.
 sub burst
 {
 	my ($node, $table, %opt) = @_;
 
-	$node->safe_psql($opt{db} // 'postgres',
-		"CHECKPOINT; UPDATE $table SET pad = repeat(chr(97 + (random() * 25)::int), 100) WHERE id % 20 = 0");
+	$node->safe_psql($opt{db} // 'postgres', 'CHECKPOINT; ' . burst_command($table));
 	return;
+}
+
+my $bursts = 0;
+
+sub burst_command
+{
+	my ($table) = @_;
+
+	return "UPDATE $table SET pad = repeat('y', 100) WHERE id % 20 = " . $bursts++ % 20;
 }
 
 # Change one row on each page of a table, in an order without any order.
