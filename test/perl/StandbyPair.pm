@@ -78,6 +78,8 @@ EOT
 	return $node;
 }
 
+my %tracer;						# process id of strace, by name of the server
+
 # Start a server, under strace if wanted: option trace.
 sub start_server
 {
@@ -95,6 +97,7 @@ sub start_server
 		  '-e', 'signal=none', '-o', trace_file($node), @pg_ctl
 		  or die "strace: $!";
 	}
+	$tracer{ $node->name } = $pid;
 	$node->poll_query_until('postgres', 'SELECT true')
 	  or die "server under strace did not start";
 	$node->_update_pid(1);
@@ -122,6 +125,7 @@ sub willneed_calls
 	my ($pid) = slurp_file($node->logfile) =~ /\[(\d+)\] LOG:  redo starts at/
 	  or die "no redo in the log";
 
+	waitpid $tracer{ $node->name }, 0;
 	return scalar grep { /^$pid\s+\w*fadvise64\w*\(.*POSIX_FADV_WILLNEED/ }
 	  split /\n/, slurp_file(trace_file($node));
 }
