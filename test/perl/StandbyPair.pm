@@ -122,8 +122,8 @@ sub trace_file
 sub willneed_calls
 {
 	my ($node) = @_;
-	my ($pid) = slurp_file($node->logfile) =~ /\[(\d+)\] LOG:  redo starts at/
-	  or die "no redo in the log";
+	my $pid = (slurp_file($node->logfile) =~ /\[(\d+)\] LOG:  redo starts at/g)[-1]
+	  // die "no redo in the log";
 
 	waitpid $tracer{ $node->name }, 0;
 	return scalar grep { /^$pid\s+\w*fadvise64\w*\(.*POSIX_FADV_WILLNEED/ }
