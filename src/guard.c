@@ -301,6 +301,7 @@ void
 guard_init(void)
 {
 	void	   *original = NULL;
+	const char *unavailable64;
 
 	DefineCustomEnumVariable("pg_prefetch_guard.mode",
 							 "Selects what is done with useless prefetch requests of recovery.",
@@ -323,13 +324,14 @@ guard_init(void)
 	lookahead = MemoryContextAlloc(TopMemoryContext, lookahead_size());
 	redo_hook_register(&guard_callbacks);
 
-	if (!libc_hook_install("posix_fadvise", guard_fadvise, &original, &unavailable) &&
-		!libc_hook_install("posix_fadvise64", guard_fadvise, &original, &unavailable))
+	/* 32-bit servers with large files call it by its other name */
+	if (libc_hook_install("posix_fadvise", guard_fadvise, &original, &unavailable) ||
+		libc_hook_install("posix_fadvise64", guard_fadvise, &original, &unavailable64))
+		unavailable = NULL;
+	else
 		ereport(WARNING,
 				(errmsg("pg_prefetch_guard cannot filter recovery prefetch on this server"),
 				 errdetail("posix_fadvise() could not be intercepted: %s.", unavailable)));
-	else
-		unavailable = NULL;
 	if (original)
 		next_fadvise = (int (*) (int, off_t, off_t, int)) original;
 }
