@@ -32,8 +32,10 @@
 #include <sys/resource.h>
 
 #include "access/htup_details.h"
+#include "access/xlog.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
@@ -106,7 +108,7 @@ static int	(*next_fadvise) (int fd, off_t offset, off_t len, int advice) = posix
 static Lookahead *lookahead;
 static Streams streams;
 
-/* CPU usage at redo start or the last reset, in microseconds. */
+/* CPU usage at the last reset, in microseconds. */
 static uint64 user_cpu_base = 0;
 static uint64 system_cpu_base = 0;
 
@@ -237,13 +239,23 @@ judge_request(off_t offset, off_t len)
 	return verdict;
 }
 
+/*
+ * Is this process the one that recovers?  Without a postmaster, in single-user
+ * mode, there is no startup process.
+ */
+static inline bool
+in_recovery(void)
+{
+	return (AmStartupProcess() || !IsUnderPostmaster) && RecoveryInProgress();
+}
+
 /* Takes the place of posix_fadvise() in the server's own calls. */
 static int
 guard_fadvise(int fd, off_t offset, off_t len, int advice)
 {
 	GuardVerdict verdict = GUARD_ISSUED;
 
-	if (advice != POSIX_FADV_WILLNEED || !redo_hook_active())
+	if (advice != POSIX_FADV_WILLNEED || !in_recovery())
 		return next_fadvise(fd, offset, len, advice);
 
 	heed_reset();
@@ -254,15 +266,6 @@ guard_fadvise(int fd, off_t offset, off_t len, int advice)
 	if (verdict != GUARD_ISSUED && guard_mode == GUARD_MODE_FILTER)
 		return 0;
 	return next_fadvise(fd, offset, len, advice);
-}
-
-/* Redo callback: about to start. */
-static void
-guard_redo_begins(void)
-{
-	lookahead_reset(lookahead);
-	streams_reset(&streams);
-	zero_counters();
 }
 
 /* Redo callback: a record was applied. */
@@ -291,7 +294,6 @@ guard_redo_ends(void)
 }
 
 static const RedoCallbacks guard_callbacks = {
-	.begin = guard_redo_begins,
 	.applied = guard_record_applied,
 	.end = guard_redo_ends
 };
@@ -322,6 +324,8 @@ guard_init(void)
 							 NULL, NULL, NULL);
 
 	lookahead = MemoryContextAlloc(TopMemoryContext, lookahead_size());
+	lookahead_reset(lookahead);
+	streams_reset(&streams);
 	redo_hook_register(&guard_callbacks);
 
 	/* 32-bit servers with large files call it by its other name */

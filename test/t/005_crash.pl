@@ -104,6 +104,25 @@ is( $primary->safe_psql('postgres', q{
 		SELECT requests + records FROM pg_stat_prefetch_guard}) =~ s/^\n//r,
 	'0', 'a primary forgets about its recovery when told to');
 
+# The checkpoint of a clean shutdown is where such a recovery may begin, too.
+SKIP:
+{
+	skip "processes can't be traced here", 8 unless can_trace();
+	$primary->restart;
+	$primary->safe_psql('postgres', burst_command('t'));
+	@pids = child_pids($primary);
+	$primary->kill9;
+	wait_gone(@pids);
+	start_server($primary, trace => 1);
+	my $s = guard_stats($primary);
+	guarded_recovery('recovery from a clean start', $s);
+	same_data($primary, $standby, 'recovery from a clean start');
+	$primary->stop;
+	is(willneed_calls($primary), $s->{issued},
+		'recovery from a clean start: the kernel saw those that count as issued');
+	$primary->start;
+}
+
 # In single-user mode there is no startup process, and recovery is guarded all
 # the same.
 burst($primary, 't');

@@ -37,9 +37,9 @@ for my $node ($primary, $standby)
 		'1', "$name: shared memory is there once");
 }
 
+# The numbers that the standby's resource manager has replayed.
 sub replayed
 {
-	my ($from, $to) = @_;
 	return [ slurp_file($standby->logfile) =~ /custom resource manager replays (\d+)/g ];
 }
 
@@ -63,7 +63,7 @@ is( $s->{records}, $primary->safe_psql('postgres',
 	'custom resource manager: every record is counted');
 
 # A crash restart sets all up again.
-my $pid = $primary->safe_psql('postgres', 'SELECT custom_rmgr_emit(101); SELECT pg_switch_wal()');
+$primary->safe_psql('postgres', 'SELECT custom_rmgr_emit(101)');
 burst($primary, 't');
 my $log = -s $primary->logfile;
 kill 'KILL', process_pid($primary, 'walwriter');
