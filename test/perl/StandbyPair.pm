@@ -9,7 +9,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(new_primary new_standby new_replay start_server
+our @EXPORT = qw(new_primary new_standby new_replay start_server wait_ready
   can_trace willneed_calls archive_all wait_replayed
   guard_stats relation_stats counted_once nothing_asked
   checksums same_data amcheck_clean
@@ -23,7 +23,8 @@ sub new_primary
 	my ($name, %opt) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(allows_streaming => 1, has_archiving => $opt{archive} // 0);
+	$node->init(allows_streaming => 1, has_archiving => $opt{archive} // 0,
+		extra => ['--wal-segsize=1']);
 	$node->append_conf('postgresql.conf', <<EOT);
 shared_preload_libraries = 'pg_prefetch_guard'
 autovacuum = off
@@ -73,8 +74,7 @@ bgwriter_lru_maxpages = 0
 EOT
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
 	start_server($node, %opt);
-	$node->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
-	  or die "$name did not finish recovery";
+	wait_ready($node);
 	return $node;
 }
 
@@ -98,10 +98,22 @@ sub start_server
 		  or die "strace: $!";
 	}
 	$tracer{ $node->name } = $pid;
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die "server under strace did not start";
+	wait_ready($node);
 	$node->_update_pid(1);
 	return;
+}
+
+# Wait until a server lets us in.
+sub wait_ready
+{
+	my ($node) = @_;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
+		select undef, undef, undef, 0.1;
+	}
+	die $node->name . ' does not accept connections';
 }
 
 # May we trace processes here?  (Only our own children: what a hardened kernel

@@ -66,7 +66,7 @@ sub kill_backend
 	is(kill('KILL', $node->safe_psql('postgres', $query)), 1, 'killed a backend');
 	$session->finish;
 	$node->wait_for_log(qr/all server processes terminated; reinitializing/, $log);
-	$node->poll_query_until('postgres', 'SELECT true');
+	wait_ready($node);
 	return;
 }
 

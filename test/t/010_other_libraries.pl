@@ -68,7 +68,7 @@ burst($primary, 't');
 my $log = -s $primary->logfile;
 kill 'KILL', process_pid($primary, 'walwriter');
 $primary->wait_for_log(qr/redo done/, $log);
-$primary->poll_query_until('postgres', 'SELECT true');
+wait_ready($primary);
 is(guard_stats($primary)->{filter_status}, 'active', 'crash restart: the filter is active');
 cmp_ok(guard_stats($primary)->{covered_by_image}, '>', 900, 'crash restart: recovery was guarded');
 same_data($primary, $standby, 'custom resource manager');
