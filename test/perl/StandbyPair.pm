@@ -17,14 +17,16 @@ our @EXPORT = qw(new_primary new_standby new_replay start_server wait_ready
   startup_pid process_pid child_pids wait_gone build_module);
 
 # Start a primary that has the library loaded and the extension created.
-# Options: conf (text appended to postgresql.conf); archive (1: archives WAL).
+# Options: conf (text appended to postgresql.conf); archive (1: archives WAL);
+# segment (size of a WAL segment in MB: small ones are soon complete, big ones
+# need fewer calls of an archive command).
 sub new_primary
 {
 	my ($name, %opt) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(allows_streaming => 1, has_archiving => $opt{archive} // 0,
-		extra => ['--wal-segsize=1']);
+		extra => [ '--wal-segsize=' . ($opt{segment} // 1) ]);
 	$node->append_conf('postgresql.conf', <<EOT);
 shared_preload_libraries = 'pg_prefetch_guard'
 autovacuum = off
@@ -108,10 +110,10 @@ sub wait_ready
 {
 	my ($node) = @_;
 
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	for (1 .. 5 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return if system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
-		select undef, undef, undef, 0.1;
+		select undef, undef, undef, 0.2;
 	}
 	die $node->name . ' does not accept connections';
 }

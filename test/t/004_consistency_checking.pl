@@ -13,9 +13,18 @@ my $primary = new_primary('primary', archive => 1,
 make_pages($primary, 't', 500);
 $primary->backup('before');
 
-# Each page gets two changes: one whose record has such an image, for which
-# recovery does not prefetch, and then one by VACUUM, of another kind, without.
-$primary->safe_psql('postgres', 'DELETE FROM t WHERE id % 20 = 0; VACUUM t');
+# Each page gets two changes, one right after the other: an UPDATE, whose record
+# has such an image, for which recovery does not prefetch, and the pruning of
+# what it left, a record of another kind, without.
+$primary->safe_psql('postgres', q{
+	DO $$
+	BEGIN
+		FOR page IN 0 .. pg_relation_size('t') / 8192 - 1 LOOP
+			UPDATE t SET pad = repeat('u', 1000) WHERE ctid = format('(%s,1)', page)::tid;
+			COMMIT;
+			PERFORM FROM t WHERE ctid BETWEEN format('(%s,0)', page)::tid AND format('(%s,9)', page)::tid;
+		END LOOP;
+	END $$});
 archive_all($primary);
 
 my $node = new_replay('heap', $primary, backup => 'before',
@@ -48,11 +57,11 @@ $primary->safe_psql('postgres', q{
 	INSERT INTO everything
 		SELECT nextval('numbers'), i::text, to_tsvector('simple', 'w' || i % 50), int4range(i, i + 9),
 			point(i, i % 7), CASE WHEN i % 300 = 0 THEN (SELECT string_agg(md5((i + j)::text), '') FROM generate_series(1, 200) j) END
-		FROM generate_series(1, 3000) i;
+		FROM generate_series(1, 1000) i;
 	UPDATE everything SET h = h || 'x' WHERE id % 3 = 0;
 	DELETE FROM everything WHERE id % 5 = 0;
 	VACUUM everything;
-	UPDATE t SET pad = 'v' WHERE id % 30 = 1});
+	UPDATE t SET pad = 'v' WHERE id % 100 = 1});
 wait_replayed($primary, $standby);
 counted_once(guard_stats($standby), 'all images');
 same_data($primary, $standby, 'all images');

@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use StandbyPair;
 
-my $primary = new_primary('primary', archive => 1);
+my $primary = new_primary('primary', archive => 1, segment => 16);
 make_pages($primary, 't', 1000);
 $primary->backup('before');
 

@@ -23,8 +23,7 @@ $primary->safe_psql('postgres', q{
 				i, i * 60, (i + 1) * 60);
 		END LOOP;
 	END $$;
-	INSERT INTO many SELECT i, repeat('x', 100) FROM generate_series(0, 59999) i;
-	VACUUM (FREEZE) many});
+	INSERT INTO many SELECT i, repeat('x', 100) FROM generate_series(0, 59999) i});
 my $standby = new_standby('standby', $primary, conf => <<EOT);
 shared_buffers = 1MB
 pg_prefetch_guard.max_relations = 10
