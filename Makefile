@@ -31,6 +31,8 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
+$(OBJS): $(wildcard src/*.h)
+
 # The parts that need no server: tests print TAP lines, benchmarks figures.
 UNIT_DIR = tmp_unit
 UNIT_TESTS = lookahead_test streams_test libc_hook_test libc_hook_lazy_test
