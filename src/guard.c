@@ -37,6 +37,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "storage/bufmgr.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -106,6 +107,8 @@ static int	(*next_fadvise) (int fd, off_t offset, off_t len, int advice) = posix
  * the startup process never has to allocate anything.
  */
 static Lookahead *lookahead;
+static int	lookahead_concurrency = 0;	/* maintenance_io_concurrency that it is
+										 * prepared for */
 static Streams streams;
 
 /* CPU usage at the last reset, in microseconds. */
@@ -189,6 +192,14 @@ guard_counters_are_current(void)
 	return done == pg_atomic_read_u64(&shared->resets_wanted);
 }
 
+/* Empty the lookahead index and fit it to how far core looks ahead. */
+static void
+prepare_lookahead(void)
+{
+	lookahead_concurrency = maintenance_io_concurrency;
+	lookahead_reset(lookahead, LOOKAHEAD_MULTIPLIER * lookahead_concurrency);
+}
+
 /*
  * Decide on a request for 'len' bytes at 'offset' of some relation's file.
  * *block is set to the block it is for, or NULL if that can't be told.
@@ -205,6 +216,8 @@ decide(off_t offset, off_t len, const DecodedBkpBlock **block)
 	if (*block == NULL)
 		return GUARD_ISSUED;
 
+	if (unlikely(lookahead_concurrency != maintenance_io_concurrency))
+		prepare_lookahead();
 	lookahead_advance(lookahead, reader->decode_queue_head, reader->decode_queue_tail);
 	switch (lookahead_block(lookahead, &(*block)->rlocator, (*block)->blkno))
 	{
@@ -324,7 +337,6 @@ guard_init(void)
 							 NULL, NULL, NULL);
 
 	lookahead = MemoryContextAlloc(TopMemoryContext, lookahead_size());
-	lookahead_reset(lookahead);
 	streams_reset(&streams);
 	redo_hook_register(&guard_callbacks);
 
