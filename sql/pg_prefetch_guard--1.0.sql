@@ -89,7 +89,8 @@ GRANT SELECT ON pg_stat_prefetch_guard_relations TO pg_monitor;
  * A number does not match a parameter of type text, so there are variants with
  * the timeout as a number.  They need it to be given, and the one without a mode
  * is there because in the other one the mode, standing before the timeout, cannot
- * have a default.
+ * have a default.  Parameters stand where literals and parameters of unknown type
+ * find but one procedure: no text where the others have no_throw.
  */
 CREATE PROCEDURE pg_wait_for_lsn(
 	target pg_lsn,
@@ -112,8 +113,8 @@ LANGUAGE C;
 CREATE PROCEDURE pg_wait_for_lsn(
 	target pg_lsn,
 	timeout double precision,
-	no_throw boolean DEFAULT false,
-	INOUT status text DEFAULT NULL)
+	INOUT status text DEFAULT NULL,
+	no_throw boolean DEFAULT false)
 AS 'MODULE_PATHNAME', 'pg_wait_for_lsn_replay_ms'
 LANGUAGE C;
 

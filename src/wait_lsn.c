@@ -310,8 +310,8 @@ pg_wait_for_lsn_ms(PG_FUNCTION_ARGS)
 }
 
 /*
- * pg_wait_for_lsn(target pg_lsn, timeout float8, no_throw boolean,
- * INOUT status text): the same for mode standby_replay.
+ * pg_wait_for_lsn(target pg_lsn, timeout float8, INOUT status text,
+ * no_throw boolean): the same for mode standby_replay.
  */
 Datum
 pg_wait_for_lsn_replay_ms(PG_FUNCTION_ARGS)
@@ -324,7 +324,7 @@ pg_wait_for_lsn_replay_ms(PG_FUNCTION_ARGS)
 	require_toplevel(fcinfo);
 	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
 	timeout = check_timeout(DatumGetFloat8(get_argument(fcinfo, 1, "timeout")));
-	no_throw = DatumGetBool(get_argument(fcinfo, 2, "no_throw"));
+	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
 
 	return wait_for_lsn(fcinfo, target, WAIT_MODE_STANDBY_REPLAY, timeout, no_throw);
 }

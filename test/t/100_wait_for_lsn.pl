@@ -76,7 +76,7 @@ for my $args ("'$far', timeout => '50ms', no_throw => true",
 	"'$far', mode => 'standby_flush', timeout => 50, no_throw => true",
 	"'$far', 'standby_write', 50::smallint, true",
 	"'$far', 'standby_replay', '50 ms', true",
-	"'$far', 50, true")
+	"'$far', 'standby_replay', '50', 'on'")
 {
 	is(status_of($standby, $args), 'timeout', "times out: $args");
 }
@@ -86,7 +86,8 @@ is(status_of($standby, "'$lsn', timeout => $_"), 'success', "timeout $_") for "'
 # What it refuses, with 19's messages and SQLSTATEs.
 my @refused = (
 	[ $standby, "'$far', timeout => '50ms'",
-		qr/^57014: timed out while waiting for target LSN FFFFFFFF\/FFFFFFFF to be replayed; current standby_replay LSN [0-9A-F]+\/[0-9A-F]{8} / ],
+		qr/^57014: timed out while waiting for target LSN FFFFFFFF\/FFFFFFFF to be replayed; current standby_replay LSN [0-9A-F]+\/[0-9A-F]{8}$/ ],
+	[ $standby, "'$far', 50", qr/^57014: .* to be replayed; current standby_replay LSN/ ],
 	[ $standby, "'$far', 'standby_write', 50", qr/^57014: .* to be written; current standby_write LSN/ ],
 	[ $standby, "'$far', 'standby_flush', 50", qr/^57014: .* to be flushed; current standby_flush LSN/ ],
 	[ $primary, "'$far', 'primary_flush', 50", qr/^57014: .* to be flushed; current primary_flush LSN/ ],
