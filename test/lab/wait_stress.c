@@ -76,12 +76,26 @@ set_cancel(Client *client, PGcancel *cancel)
 	pthread_mutex_unlock(&client->mutex);
 }
 
-/* Connect to the standby, however long it takes to come back. */
+/* Connect to the standby, which may need some time to come back. */
+static PGconn *
+connect_patiently(void)
+{
+	double		until = now() + patience;
+	PGconn	   *conn;
+
+	while ((conn = try_connect(standby_conninfo)) == NULL)
+	{
+		if (now() > until)
+			die("the standby does not come back");
+		sleep_ms(100);
+	}
+	return conn;
+}
+
 static void
 connect_standby(Client *client)
 {
-	while ((client->standby = try_connect(standby_conninfo)) == NULL)
-		sleep_ms(100);
+	client->standby = connect_patiently();
 	set_cancel(client, PQgetCancel(client->standby));
 }
 
@@ -264,9 +278,7 @@ live_control(PGconn *control)
 	if (control && PQstatus(control) == CONNECTION_OK)
 		return control;
 	PQfinish(control);
-	while ((control = try_connect(standby_conninfo)) == NULL)
-		sleep_ms(100);
-	return control;
+	return connect_patiently();
 }
 
 /* Run everything for the time that was asked for; false if a waiter is stuck. */
