@@ -24,7 +24,7 @@ postgres = host=$host port=$port
 unix_socket_dir = $dir
 listen_port = $port
 listen_addr =
-auth_type = any
+auth_type = trust
 auth_file = $dir/users
 pool_mode = transaction
 default_pool_size = 2
