@@ -5,6 +5,7 @@
 #	make installcheck			test what is installed, on servers of its own
 #	make check-unit				test the parts that need no server
 #	make bench-unit				measure what one decision costs
+#	make lab					build the client programs in test/lab
 #
 # ./run does all of this from nothing.
 
@@ -19,13 +20,16 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden
 
 # pg_regress and the TAP tests start their own servers from what is installed.
-REGRESS = pg_prefetch_guard
+REGRESS = pg_prefetch_guard wait_lsn
 REGRESS_OPTS = --inputdir=test --outputdir=tmp_regress \
 	--temp-instance=tmp_regress/instance --temp-config=test/regress.conf
 TAP_TESTS = 1
 PROVE_TESTS ?= $(sort $(wildcard test/t/*.pl))
 PROVE_FLAGS += -I test/perl
-EXTRA_CLEAN = tmp_check tmp_regress tmp_unit
+EXTRA_CLEAN = tmp_check tmp_regress tmp_unit $(LAB_PROGRAMS)
+
+# Client programs; some tests run them.
+LAB_PROGRAMS = test/lab/wait_bench test/lab/wait_stress
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -60,3 +64,9 @@ bench-unit: $(addprefix $(UNIT_DIR)/,$(UNIT_BENCHES))
 	for bench in $^; do $$bench || exit; done
 
 .PHONY: check-unit bench-unit
+
+lab: $(LAB_PROGRAMS)
+installcheck: lab
+$(LAB_PROGRAMS): %: %.c test/lab/client.h
+	$(CC) -O2 -g -Wall -Wextra -I$(includedir) -o $@ $< -L$(libdir) -lpq -lpthread -lm
+.PHONY: lab

@@ -116,7 +116,6 @@ static uint64 user_cpu_base = 0;
 static uint64 system_cpu_base = 0;
 
 SQL_FUNCTION(pg_stat_get_prefetch_guard);
-SQL_FUNCTION(pg_prefetch_guard_reset);
 
 /* A counter with one writer needs no atomic increment. */
 static inline void
@@ -449,15 +448,10 @@ pg_stat_get_prefetch_guard(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }
 
-/*
- * pg_prefetch_guard_reset() returns void: set all counters to zero, those of
- * the relations as well.  Superusers may call it and grant it to others.
- */
-Datum
-pg_prefetch_guard_reset(PG_FUNCTION_ARGS)
+/* Ask the startup process to set all counters, also the relations', to zero. */
+void
+guard_reset(void)
 {
-	require_preloaded();
 	pg_atomic_write_u64(&shared->reset_time, GetCurrentTimestamp());
 	pg_atomic_fetch_add_u64(&shared->resets_wanted, 1);
-	PG_RETURN_VOID();
 }
