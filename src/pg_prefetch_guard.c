@@ -27,6 +27,7 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+#include "early_walreceiver.h"
 #include "guard.h"
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
@@ -45,6 +46,7 @@ typedef struct Room
 static const Room rooms[] = {
 	{guard_init, guard_shmem_size, guard_shmem_startup},
 	{relstats_init, relstats_shmem_size, relstats_shmem_startup},
+	{early_walreceiver_init, early_walreceiver_shmem_size, early_walreceiver_shmem_startup},
 };
 
 static bool preloaded = false;

@@ -13,13 +13,13 @@ our @EXPORT = qw(new_primary new_standby guard_stats checksums same_data
   startup_pid process_pid);
 
 # Start a primary that has the library loaded and the extension created.
-# Options: conf (text appended to postgresql.conf).
+# Options: conf (text appended to postgresql.conf); extra (options of initdb).
 sub new_primary
 {
 	my ($name, %opt) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(allows_streaming => 1);
+	$node->init(allows_streaming => 1, extra => $opt{extra} // []);
 	$node->append_conf('postgresql.conf', <<EOT);
 shared_preload_libraries = 'pg_prefetch_guard'
 autovacuum = off
