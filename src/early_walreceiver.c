@@ -136,6 +136,9 @@ static char run_conninfo[MAXCONNINFO];
 static char run_slotname[NAMEDATALEN];
 static bool run_temp_slot;
 
+/* See forget_receive_start(). */
+static XLogRecPtr forgotten_start = InvalidXLogRecPtr;
+
 /* Core is paused, and was streaming when that began. */
 static bool paused_streaming = false;
 
@@ -225,31 +228,59 @@ note_handover(void)
 }
 
 /*
+ * Core is about to read local WAL below the flushed position, which is where
+ * the walreceiver that we started has left it.  Should some of that WAL turn
+ * out to be damaged, core will request streaming from there, and then take the
+ * flushed position for a sign that the WAL has arrived already.  If there is
+ * no start position the request sets the flushed position, too, as it does
+ * after a server start.
+ */
+static void
+forget_receive_start(void)
+{
+	SpinLockAcquire(&WalRcv->mutex);
+	forgotten_start = WalRcv->receiveStart;
+	WalRcv->receiveStart = InvalidXLogRecPtr;
+	SpinLockRelease(&WalRcv->mutex);
+}
+
+/*
+ * Undo that, unless streaming has been requested since.  Else the flushed
+ * position would go back to the beginning of a segment for no reason.
+ */
+static void
+restore_receive_start(void)
+{
+	SpinLockAcquire(&WalRcv->mutex);
+	if (WalRcv->receiveStart == InvalidXLogRecPtr)
+		WalRcv->receiveStart = forgotten_start;
+	SpinLockRelease(&WalRcv->mutex);
+	forgotten_start = InvalidXLogRecPtr;
+}
+
+/*
  * Stop our walreceiver; from here on core reads WAL again.
  *
  * This waits until the walreceiver is gone, as core does in this process
  * whenever it stops one: the walreceiver answers the signal where it waits for
  * the network, and after what it does with the disk else.
- *
- * With 'refetch', local WAL turned out not to be what it should be.  Core will
- * then request streaming from before the flushed position, and would take the
- * position that is known so far for a sign that the WAL is there already.
- * Without a start position the request sets the flushed position anew, as it
- * does after a server start.
  */
 static void
-hand_over(bool refetch)
+hand_over(void)
 {
 	XLogShutdownWalRcv();
 	local_wal_close();
 	note_handover();
+	forget_receive_start();
+}
 
-	if (refetch)
-	{
-		SpinLockAcquire(&WalRcv->mutex);
-		WalRcv->receiveStart = InvalidXLogRecPtr;
-		SpinLockRelease(&WalRcv->mutex);
-	}
+/* Hand over because local WAL is not what it should be. */
+static int
+hand_over_for_refetch(void)
+{
+	hand_over();
+	forgotten_start = InvalidXLogRecPtr;	/* for good */
+	return LEAVE_TO_CORE;
 }
 
 /*
@@ -267,10 +298,7 @@ read_page_early(XLogReaderState *state, XLogRecPtr pageptr, int reqlen, char *bu
 	 * no valid record.  It is looking for it again now.
 	 */
 	if (state->seg.ws_segno == 0 && !state->nonblocking)
-	{
-		hand_over(true);
-		return LEAVE_TO_CORE;
-	}
+		return hand_over_for_refetch();
 
 	if (pageptr + XLOG_BLCKSZ > run_available)
 		run_available = Max(run_available, GetWalRcvFlushRecPtr(NULL, NULL));
@@ -278,7 +306,8 @@ read_page_early(XLogReaderState *state, XLogRecPtr pageptr, int reqlen, char *bu
 	{
 		if (state->nonblocking)
 			return XLREAD_WOULDBLOCK;
-		hand_over(false);
+		hand_over();
+		restore_receive_start();
 		return LEAVE_TO_CORE;
 	}
 	available = Min(XLOG_BLCKSZ, run_available - pageptr);
@@ -293,10 +322,7 @@ read_page_early(XLogReaderState *state, XLogRecPtr pageptr, int reqlen, char *bu
 		 !XLogReaderValidatePageHeader(state, pageptr, buf)))
 	{
 		XLogReaderResetError(state);
-		if (state->nonblocking)
-			return XLREAD_WOULDBLOCK;
-		hand_over(true);
-		return LEAVE_TO_CORE;
+		return state->nonblocking ? XLREAD_WOULDBLOCK : hand_over_for_refetch();
 	}
 
 	state->seg.ws_tli = run_tli;
@@ -314,6 +340,10 @@ early_page_read(XLogReaderState *state, XLogRecPtr pageptr, int reqlen,
 		result = read_page_early(state, pageptr, reqlen, buf);
 	if (result != LEAVE_TO_CORE)
 		return result;
+
+	if (unlikely(forgotten_start != InvalidXLogRecPtr) &&
+		pageptr >= segment_start(GetWalRcvFlushRecPtr(NULL, NULL)))
+		restore_receive_start();
 
 	in_core_read = true;
 	paused_streaming = false;
@@ -367,6 +397,8 @@ start_walreceiver(TimeLineID tli, XLogRecPtr end, TimestampTz now)
 	/* those of one that died while replay was held up */
 	pg_atomic_write_u64(&shared->bytes_received, bytes_received());
 
+	if (forgotten_start != InvalidXLogRecPtr)
+		restore_receive_start();
 	SetInstallXLogFileSegmentActive();
 	RequestXLogStreaming(tli, end, PrimaryConnInfo, PrimarySlotName,
 						 wal_receiver_create_temp_slot);
@@ -441,16 +473,16 @@ consider_handover(void)
 	bool		changed = connection_changed();
 
 	if (!WalRcvRunning())
-		hand_over(false);
+		hand_over();
 	else if (walreceiver_state() == WALRCV_WAITING)
 	{
 		/* nothing more to be had, so don't try again */
 		ended_tli = run_tli;
-		hand_over(false);
+		hand_over();
 	}
 	else if (!early_walreceiver || changed || promotion_requested() ||
 			 obstacle() != EARLY_IDLE)
-		hand_over(false);
+		hand_over();
 
 	if (changed)
 	{
@@ -569,7 +601,7 @@ static void
 early_redo_ends(void)
 {
 	if (running != NOT_RUNNING)
-		hand_over(false);
+		hand_over();
 	reader = NULL;
 	publish_state(EARLY_NO_RECOVERY);
 }
