@@ -142,7 +142,7 @@ static XLogRecPtr forgotten_start = InvalidXLogRecPtr;
 /* Core is paused, and was streaming when that began. */
 static bool paused_streaming = false;
 
-/* No new attempt before this. */
+/* No new attempt with the same connection settings before this. */
 static TimestampTz next_attempt = 0;
 
 /* The primary has no more WAL of this timeline. */
@@ -208,11 +208,14 @@ promotion_requested(void)
 	return IsPromoteSignaled() || PromoteIsTriggered();
 }
 
-/* Do the settings differ from those that the walreceiver was started with? */
+/*
+ * Do the settings differ from those that the last walreceiver was started
+ * with?  A longer conninfo was truncated then, as core does.
+ */
 static bool
 connection_changed(void)
 {
-	return strcmp(run_conninfo, PrimaryConnInfo) != 0 ||
+	return strncmp(run_conninfo, PrimaryConnInfo, sizeof(run_conninfo) - 1) != 0 ||
 		strcmp(run_slotname, PrimarySlotName) != 0 ||
 		(run_slotname[0] == '\0' && run_temp_slot != wal_receiver_create_temp_slot);
 }
@@ -264,10 +267,16 @@ restore_receive_start(void)
  * This waits until the walreceiver is gone, as core does in this process
  * whenever it stops one: the walreceiver answers the signal where it waits for
  * the network, and after what it does with the disk else.
+ *
+ * 'why' goes to the log; NULL if the walreceiver has said it itself.
  */
 static void
-hand_over(void)
+hand_over(const char *why)
 {
+	if (why != NULL)
+		ereport(LOG,
+				(errmsg("stopping WAL receiver that was started early"),
+				 errdetail_internal("%s", why)));
 	XLogShutdownWalRcv();
 	local_wal_close();
 	note_handover();
@@ -278,7 +287,7 @@ hand_over(void)
 static int
 hand_over_for_refetch(void)
 {
-	hand_over();
+	hand_over("Local WAL is damaged or missing.");
 	forgotten_start = InvalidXLogRecPtr;	/* for good */
 	return LEAVE_TO_CORE;
 }
@@ -306,7 +315,7 @@ read_page_early(XLogReaderState *state, XLogRecPtr pageptr, int reqlen, char *bu
 	{
 		if (state->nonblocking)
 			return XLREAD_WOULDBLOCK;
-		hand_over();
+		hand_over("Replay has caught up with it.");
 		restore_receive_start();
 		return LEAVE_TO_CORE;
 	}
@@ -450,12 +459,12 @@ consider_start(void)
 		promotion_requested())
 		return;
 
+	/* with another primary, perhaps, no reason to wait, or to give up */
 	now = GetCurrentTimestamp();
-	if (now < next_attempt)
-		return;
-
 	(void) GetXLogReplayRecPtr(&tli);
-	if (tli != recoveryTargetTLI || tli != reader->seg.ws_tli || tli == ended_tli)
+	if ((now < next_attempt || tli == ended_tli) && !connection_changed())
+		return;
+	if (tli != recoveryTargetTLI || tli != reader->seg.ws_tli)
 		return;
 
 	end = find_local_end(tli);
@@ -470,26 +479,19 @@ consider_start(void)
 static void
 consider_handover(void)
 {
-	bool		changed = connection_changed();
-
 	if (!WalRcvRunning())
-		hand_over();
+		hand_over(NULL);
 	else if (walreceiver_state() == WALRCV_WAITING)
 	{
-		/* nothing more to be had, so don't try again */
-		ended_tli = run_tli;
-		hand_over();
+		ended_tli = run_tli;	/* trying again would be of no use */
+		hand_over("The primary has no more WAL of this timeline.");
 	}
-	else if (!early_walreceiver || changed || promotion_requested() ||
-			 obstacle() != EARLY_IDLE)
-		hand_over();
-
-	if (changed)
-	{
-		/* another primary, perhaps: no reason to wait, or to give up */
-		next_attempt = 0;
-		ended_tli = 0;
-	}
+	else if (promotion_requested())
+		hand_over("Promotion was requested.");
+	else if (!early_walreceiver || obstacle() != EARLY_IDLE)
+		hand_over("The server's settings do not allow it any more.");
+	else if (connection_changed())
+		hand_over("Connection settings have changed.");
 }
 
 /*
@@ -601,7 +603,7 @@ static void
 early_redo_ends(void)
 {
 	if (running != NOT_RUNNING)
-		hand_over();
+		hand_over("Recovery has ended.");
 	reader = NULL;
 	publish_state(EARLY_NO_RECOVERY);
 }
