@@ -136,6 +136,9 @@ static char run_conninfo[MAXCONNINFO];
 static char run_slotname[NAMEDATALEN];
 static bool run_temp_slot;
 
+/* Waiting for the walreceiver's end: no time to start another. */
+static bool stopping = false;
+
 /* See forget_receive_start(). */
 static XLogRecPtr forgotten_start = InvalidXLogRecPtr;
 
@@ -277,7 +280,9 @@ hand_over(const char *why)
 		ereport(LOG,
 				(errmsg("stopping WAL receiver that was started early"),
 				 errdetail_internal("%s", why)));
+	stopping = true;
 	XLogShutdownWalRcv();
+	stopping = false;
 	local_wal_close();
 	note_handover();
 	forget_receive_start();
@@ -497,7 +502,7 @@ consider_handover(void)
 /*
  * May a walreceiver be started while the startup process waits?
  *
- * Outside page_read always.  Inside it, core waits for WAL: that is core's
+ * Outside page_read always, unless the wait is for one to stop.  Inside it, core waits for WAL: that is core's
  * business.  But core also heeds a pause there, and if a walreceiver was
  * running when the pause began, core is streaming: it runs none in any other
  * state.  As long as the pause lasts it stays in that state, and it will not
@@ -506,7 +511,7 @@ consider_handover(void)
 static bool
 may_start_in_wait(void)
 {
-	if (reader == NULL)
+	if (reader == NULL || stopping)
 		return false;
 	if (!in_core_read)
 		return true;
