@@ -132,7 +132,7 @@ sub check_wal
 		"$what: pg_waldump reads it");
 	if ($err =~ /error in WAL record at ([0-9A-F\/]+)/)
 	{
-		is($node->safe_psql('postgres', "SELECT '$end'::pg_lsn - '$1'::pg_lsn < 1000000"), 't',
+		is($node->safe_psql('postgres', "SELECT '$end'::pg_lsn - '$1'::pg_lsn < 300000"), 't',
 			"$what: to the end");
 	}
 	return;
