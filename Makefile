@@ -4,6 +4,7 @@
 #	make install				install into that server
 #	make installcheck			test what is installed, on servers of its own
 #	make check-unit				test the parts that need no server
+#	make check-clang			see that clang has nothing to warn of
 #
 # ./run does all of this from nothing.
 
@@ -33,3 +34,7 @@ include $(PGXS)
 # The parts that need no server: lookahead and streams against a reference.
 check-unit: ;
 .PHONY: check-unit
+
+check-clang:
+	$(CLANG) -fsyntax-only -Werror $(PG_CFLAGS) $(CPPFLAGS) $(OBJS:.o=.c)
+.PHONY: check-clang
