@@ -82,9 +82,9 @@ start_server()
 	local command=(bash test/servers.sh --folder "$work" "$major" "$suite" "$mirror")
 	[ "$major" != "$own" ] || command=(env "PG_MAJOR=$major" ./run test)
 	timeout -k 60 $TIME_LIMIT "${command[@]}" >"$log" 2>&1 </dev/null &
-	pid[major]=$!
-	started[major]=$SECONDS
-	tail -n +1 -f --pid="${pid[major]}" "$log" | sed -u "s/^/[$major] /" &
+	pid[$major]=$!
+	started[$major]=$(date +%s)
+	tail -n +1 -f --pid=$! "$log" | sed -u "s/^/[$major] /" &
 }
 
 # How many servers are being tested?
@@ -116,7 +116,8 @@ stop_all()
 # Say what became of a server, and add it up.
 report()
 {
-	local major=$1 status=$2 log=$work/$1.log version counts
+	local major=$1 status=$2 log=$work/$1.log version counts seconds
+	seconds=$(($(stat -c %Y "$log") - started[$major]))
 	version=$(sed -n 's/^== postgres (PostgreSQL) \(.*\): building.*/\1/p' "$log" | head -n 1)
 	counts=$(tail -n 1 "$log" | grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' || true)
 	if [ "$status" = $EXIT_UNAVAILABLE ] && [ "$major" != "${SERVERS[0]%:*}" ]; then
@@ -133,13 +134,13 @@ report()
 	passed=$((passed + ok))
 	failed=$((failed + bad))
 	skipped=$((skipped + ${skip:-0}))
-	printf '   PostgreSQL %s  %-45s %s\n' "$major" "$counts" "$version"
+	printf '   PostgreSQL %s  %-38s %4d s  %s\n' "$major" "$counts" $seconds "$version"
 }
 
 test_all()
 {
-	local s major status passed=0 failed=0 skipped=0
-	declare -A pid started
+	local s major ok bad skip passed=0 failed=0 skipped=0
+	local -a pid=() started=() status=()
 	own=$PG_MAJOR
 	trap stop_all INT TERM HUP
 	for s in "${SERVERS[@]}"; do
@@ -148,13 +149,13 @@ test_all()
 		done
 		start_server "${s%:*}" "${s#*:}"
 	done
-	wait
+	for major in "${!pid[@]}"; do
+		wait "${pid[$major]}" || status[$major]=$?
+	done
+	wait						# for what follows the logs
 	say "all servers, $((SECONDS / 60)) min $((SECONDS % 60)) s"
-	for s in "${SERVERS[@]}"; do
-		major=${s%:*}
-		status=0
-		wait "${pid[$major]}" || status=$?
-		report "$major" "$status"
+	for major in "${!pid[@]}"; do
+		report "$major" "${status[$major]:-0}"
 	done
 	echo "$passed passed, $failed failed$([ $skipped = 0 ] || echo ", $skipped skipped")"
 	[ $failed = 0 ]
