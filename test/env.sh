@@ -23,10 +23,9 @@ find_server()
 			return
 		fi
 	done
-	need_debian
-	update_package_lists
+	prepare_apt "no PostgreSQL from 15 to 19 is installed"
 	for v in 19 18 17 16 15; do
-		if apt-cache policy "postgresql-$v" | grep -q 'Candidate: [0-9]'; then
+		if [[ $(apt-cache policy "postgresql-$v") == *"Candidate: $v"* ]]; then
 			PG_MAJOR=$v
 			return
 		fi
@@ -43,14 +42,13 @@ as_root()
 	fi
 }
 
-need_debian()
+# Get ready to install something, given why.
+prepare_apt()
 {
-	command -v apt-get dpkg-query >/dev/null ||
-		unavailable "this needs Debian's packages; elsewhere install the server, its headers, gcc and IPC::Run, then use make"
-}
-
-update_package_lists()
-{
+	command -v apt-get >/dev/null ||
+		unavailable "$1; this installs Debian's packages only: elsewhere install the server, its headers, gcc and IPC::Run, then use make"
+	as_root true 2>/dev/null ||
+		unavailable "$1: run this as root, or as a user who may use sudo, or install it first"
 	as_root apt-get update -qq >"$work/apt.log" 2>&1 || true
 }
 
@@ -58,20 +56,17 @@ update_package_lists()
 install_packages()
 {
 	local wanted missing=()
-	need_debian
 	for wanted in "$@"; do
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$wanted" 2>/dev/null)" = installed ] ||
 			missing+=("$wanted")
 	done
 	[ ${#missing[@]} -gt 0 ] || return 0
 	say "installing ${missing[*]}"
-	as_root true 2>/dev/null ||
-		unavailable "packages are missing (${missing[*]}): install them, or let me do it as root or with sudo"
+	prepare_apt "packages are missing (${missing[*]})"
 	# a new server package would otherwise start a cluster of its own
 	[ -e /etc/postgresql-common/createcluster.conf ] ||
 		echo "create_main_cluster = false" |
 		as_root install -D -m 644 /dev/stdin /etc/postgresql-common/createcluster.conf
-	update_package_lists
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		-o Dpkg::Options::=--force-confold "${missing[@]}" >>"$work/apt.log" 2>&1 ||
 		{ tail -n 20 "$work/apt.log" >&2; unavailable "could not install ${missing[*]}"; }

@@ -29,7 +29,7 @@ in_namespaces()
 find_mirror()
 {
 	local query=(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian')
-	[ -n "$("${query[@]}")" ] || update_package_lists
+	[ -n "$("${query[@]}")" ] || prepare_apt "apt's package lists are missing"
 	"${query[@]}" | head -n 1
 }
 
