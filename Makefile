@@ -27,6 +27,9 @@ PROVE_TESTS ?= $(sort $(wildcard test/t/*.pl))
 PROVE_FLAGS += -I test/perl
 EXTRA_CLEAN = tmp_check tmp_regress
 
+# No bitcode: queries call nothing here that would be worth inlining.
+override with_llvm = no
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)

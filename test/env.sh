@@ -83,28 +83,35 @@ as_user()
 	fi
 }
 
+# Copy this source tree, without what was built in it.
+copy_source()
+{
+	mkdir -p "$1"
+	(cd "$(dirname "${BASH_SOURCE[0]}")/.." && tar -cf - --exclude=.git --exclude='tmp_*' \
+		--exclude='*.o' --exclude='*.so' --exclude='*.bc' .) |
+		tar -xf - -C "$1" --no-same-owner
+}
+
 # Copy the machine's server, build the extension and install it there.
 build()
 {
-	local server=$work/server top
-	top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	local server=$work/server
 	PG_CONFIG=$server/usr/lib/postgresql/$PG_MAJOR/bin/pg_config
 
 	say "$("/usr/lib/postgresql/$PG_MAJOR/bin/postgres" --version): building in $work"
-	mkdir -p "$work/source" "$work/tmp"
+	mkdir -p "$work/tmp"
 	if [ ! -x "$PG_CONFIG" ]; then
 		mkdir -p "$server"/usr/{lib,share}/postgresql
 		cp -a "/usr/lib/postgresql/$PG_MAJOR" "$server/usr/lib/postgresql/"
 		cp -a "/usr/share/postgresql/$PG_MAJOR" "$server/usr/share/postgresql/"
 		ln -sfn /usr/include "$server/usr/include"
 	fi
-	(cd "$top" && tar -cf - --exclude=.git --exclude=tmp_check --exclude=tmp_regress --exclude='*.o' --exclude='*.so' --exclude='*.bc' .) |
-		tar -xf - -C "$work/source" --no-same-owner
+	copy_source "$work/source"
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres: "$work/source" "$work/server" "$work/tmp"
 		chown postgres: "$work"
 	fi
-	as_user make -s -j2 with_llvm=no PG_CONFIG="$PG_CONFIG" install >"$work/build.log" 2>&1 ||
+	as_user make -s -j2 PG_CONFIG="$PG_CONFIG" install >"$work/build.log" 2>&1 ||
 		{ cat "$work/build.log" >&2; die "the build failed"; }
 	! grep -i warning "$work/build.log" >&2 || die "the build has warnings"
 }

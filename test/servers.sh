@@ -65,6 +65,7 @@ test_in_folder()
 	local major=$1 root=$work/$1
 	find "$root/tmp" -mindepth 1 -delete
 	exec unshare --mount --ipc --pid --fork --kill-child bash -e -c '
+		mount --bind "$1" "$1"		# a mount point, so that it can be cloned
 		mount -t proc proc "$1/proc"
 		mount --rbind /dev "$1/dev"
 		mount -t tmpfs tmpfs "$1/dev/shm"

@@ -67,14 +67,25 @@ totals()
 	echo "$1 passed, $2 failed$skipped"
 }
 
+# What building the package needs besides: pg_buildext moved from one package
+# to another.
+package_suite()
+{
+	local buildext=postgresql-server-dev-all
+	! apt-cache show postgresql-common-dev >/dev/null 2>&1 || buildext=postgresql-common-dev
+	install_packages dpkg-dev debhelper $buildext
+	suite package env PG_MAJOR="$PG_MAJOR" work="$work" bash test/package.sh
+}
+
 run_suites()
 {
-	local make=(as_user make -s with_llvm=no "PG_CONFIG=$PG_CONFIG")
+	local make=(as_user make -s "PG_CONFIG=$PG_CONFIG")
 
 	check clang "${make[@]}" check-clang
 	suite unit "${make[@]}" check-unit
 	suite regress "${make[@]}" installcheck TAP_TESTS=
 	suite tap "${make[@]}" installcheck REGRESS= PROVE_FLAGS="-v -I test/perl"
+	[ "$(id -u)" != 0 ] || package_suite
 	totals $passed $failed $skipped
 	[ $failed -eq 0 ]
 }
