@@ -73,7 +73,7 @@ package_suite()
 {
 	local buildext=postgresql-server-dev-all
 	! apt-cache show postgresql-common-dev >/dev/null 2>&1 || buildext=postgresql-common-dev
-	install_packages dpkg-dev debhelper $buildext
+	install_packages build-essential debhelper $buildext
 	suite package env PG_MAJOR="$PG_MAJOR" work="$work" bash test/package.sh
 }
 
