@@ -53,11 +53,22 @@ tally()
 	passed=$((passed + ok))
 	failed=$((failed + bad))
 	skipped=$((skipped + skip))
-	if [ "$bad" -gt 0 ]; then
-		cat "$log"
-		find "$work/source" -name regression.diffs -size +0 -exec cat {} +
-	fi
+	[ "$bad" -eq 0 ] || show_failure "$log"
 	echo "   $(totals "$ok" "$bad" "$skip")"
+}
+
+# Show what a suite printed, and what its tests have left to look at.
+show_failure()
+{
+	local log=$1 left
+	cat "$log"
+	{
+		find "$work/source" -name regression.diffs -size +0
+		sed -n "s|^test/t/\(.*\)\.pl .*(Wstat: .*|$work/source/tmp_check/log/regress_log_\1|p" "$log"
+	} | while read -r left; do
+		echo "--- the end of $left:"
+		tail -n 100 "$left" || true
+	done
 }
 
 totals()
