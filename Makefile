@@ -6,6 +6,7 @@
 #	make check-unit				test the parts that need no server
 #	make bench-unit				measure what one decision costs
 #	make lab					build the client programs in test/lab
+#	make check-clang			see that clang has nothing to warn of
 #
 # ./run does all of this from nothing.
 
@@ -30,6 +31,9 @@ EXTRA_CLEAN = tmp_check tmp_regress tmp_unit $(LAB_PROGRAMS)
 
 # Client programs; some tests run them.
 LAB_PROGRAMS = test/lab/wait_bench test/lab/wait_stress
+
+# No bitcode: queries call nothing here that would be worth inlining.
+override with_llvm = no
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -70,3 +74,8 @@ installcheck: lab
 $(LAB_PROGRAMS): %: %.c test/lab/client.h
 	$(CC) -O2 -g -Wall -Wextra -I$(includedir) -o $@ $< -L$(libdir) -lpq -lpthread -lm
 .PHONY: lab
+
+# The server's headers suit the compiler that it was built with.
+check-clang:
+	$(CLANG) -fsyntax-only -Werror $(PG_CFLAGS) $(CPPFLAGS:-I%=-isystem %) $(OBJS:.o=.c)
+.PHONY: check-clang
