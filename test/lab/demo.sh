@@ -29,7 +29,7 @@ run_demo()
 {
 	local stock_seconds stock_fadvise stock_reads
 	servers_init
-	throttle_start 4
+	throttle_start 4 "$work"
 
 	say "a primary, $demo_scale times pgbench's tables, and a base backup of it"
 	primary_start "$work/primary" </dev/null

@@ -8,6 +8,7 @@
 bindir=
 sockets=
 lab_port=54329
+declare -A lab_also=()
 
 # What all these servers have in common.  Waiting for the disk to write would
 # only add noise: only reads are measured here.
@@ -38,7 +39,7 @@ servers_init()
 # psql with the options every use here wants.
 sql()
 {
-	as_user "$bindir/psql" -X -q -A -t -v ON_ERROR_STOP=1 -h "$sockets" -p "$lab_port" postgres "$@"
+	as_user "$bindir/psql" -X -q -A -t -v ON_ERROR_STOP=1 -h "$sockets" -p "${PGPORT:-$lab_port}" postgres "$@"
 }
 
 bench()
@@ -104,13 +105,14 @@ log_wait()
 }
 
 # Set the library and recovery_prefetch for a way to replay: stock is the server
-# as it comes, off is recovery_prefetch switched off, guarded has the library.
+# as it comes, off is recovery_prefetch switched off, anything else has the
+# library (or another build of it, see lab.sh).
 way_conf()
 {
 	case $1 in
 		stock) ;;
 		off) echo "recovery_prefetch = off" ;;
-		guarded*) echo "shared_preload_libraries = 'pg_prefetch_guard'" ;;
+		*) echo "shared_preload_libraries = '${lab_also[$1]:-pg_prefetch_guard}'" ;;
 	esac
 }
 
@@ -156,10 +158,8 @@ replay()
 		[ ! -e "$dir/conf" ] || cat "$dir/conf"
 	} >>"$data/postgresql.conf"
 	[ -n "$crash" ] || as_user touch "$data/standby.signal"
-	throttle_cold
+	if [ "$cache" = cold ]; then throttle_cold; fi
 	cat "$work"/wal/0* >/dev/null
-	[ "$cache" = cold ] || find "$data" -type f -exec cat {} + >/dev/null
-	sync -f "$disk"
 
 	throttle_limit "$iops"
 	throttle_sample "$work/samples" 10
@@ -178,7 +178,7 @@ replay()
 	r_fadvise=$(sql -c "SELECT prefetch FROM pg_stat_recovery_prefetch")
 	r_counters=
 	r_relations=
-	if [ "${way%%+*}" = guarded ]; then
+	if [ "$way" != stock ] && [ "$way" != off ]; then
 		r_counters=$(sql -F= <<-'SQL'
 			SELECT key, value FROM pg_stat_prefetch_guard s, json_each_text(row_to_json(s))
 		SQL

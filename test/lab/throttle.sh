@@ -13,15 +13,18 @@
 disk=
 throttle=
 throttle_reason=
+throttle_image=
 throttle_loop=
 throttle_group=
 throttle_file=
 throttle_sampler=
+throttle_memory_group=
 
-# Make $disk, of at most that many GB (the file is sparse).
+# Make $disk, of at most $1 GB (the file is sparse); the file is in folder $2.
 throttle_start()
 {
 	disk=$work/disk
+	throttle_image=$2/pg_prefetch_guard.$$.img
 	mkdir -p "$disk"
 	if throttle_mount "$1" && throttle_make_group; then
 		throttle=yes
@@ -55,8 +58,8 @@ throttle_mount()
 		throttle_reason="this needs root, for a loop device and a control group"
 		return 1
 	fi
-	if ! truncate -s "$1G" "$work/disk.img" ||
-		! throttle_loop=$(losetup --find --show --direct-io=on "$work/disk.img" 2>&1); then
+	if ! truncate -s "$1G" "$throttle_image" ||
+		! throttle_loop=$(losetup --find --show --direct-io=on "$throttle_image" 2>&1); then
 		throttle_reason="no loop device (${throttle_loop:-no space})"
 		throttle_loop=
 		return 1
@@ -106,24 +109,39 @@ throttle_limit()
 	echo "$device $value" >"$throttle_group/$throttle_file"
 }
 
-# Run a command, and what it starts, under the limit.
+# Let servers started with throttle_exec use that many MB, page cache included,
+# or "none".  Else the machine's memory would keep what was read or written once.
+throttle_memory()
+{
+	local value=$1 root
+	[ "$value" = none ] || value=$((value * 1024 * 1024))
+	root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
+	if [ -n "$root" ]; then
+		throttle_memory_group=$root/pg_prefetch_guard.$$
+		mkdir -p "$throttle_memory_group"
+		echo "${value/none/-1}" >"$throttle_memory_group/memory.limit_in_bytes"
+	else
+		echo +memory >"${throttle_group%/*}/cgroup.subtree_control" &&
+			echo "${value/none/max}" >"$throttle_group/memory.max"
+	fi
+}
+
+# Run a command, and what it starts, under the limits.
 throttle_exec()
 (
-	[ -z "$throttle_group" ] || echo "$BASHPID" >"$throttle_group/cgroup.procs"
+	for group in $throttle_group $throttle_memory_group; do
+		echo "$BASHPID" >"$group/cgroup.procs"
+	done
 	"$@"
 )
 
-# Make the caches of $disk cold.  No server may be running there.
+# Drop the larger files of $disk from the page cache, so that they are read from
+# the disk; small ones, catalogs and the like, are not what is measured.
 throttle_cold()
 {
-	if [ -n "$throttle" ]; then
-		# also drops what drop_caches would leave, and nothing of other disks
-		umount "$disk"
-		mount -o noatime "$throttle_loop" "$disk"
-	else
-		sync -f "$disk"
-		find "$disk" -type f -exec sh -c 'for f; do dd if="$f" iflag=nocache count=0 status=none; done' sh {} +
-	fi
+	sync -f "$disk"
+	find "$disk" -type f -size +1023k -exec sh -c \
+		'for f; do dd if="$f" iflag=nocache count=0 status=none; done' sh {} +
 }
 
 # Write the time and the reads and sectors so far to a file, every so many ms.
@@ -145,17 +163,18 @@ throttle_sample_end()
 # Undo it all.  Servers below $disk have been stopped.
 throttle_stop()
 {
-	local i
+	local i group
 	[ -n "$disk" ] || return 0
 	throttle_sample_end
-	if [ -n "$throttle_group" ]; then
+	for group in $throttle_group $throttle_memory_group; do
 		# processes that were killed may take a moment to go
 		for i in 1 2 3 4 5 6 7 8 9 10; do
-			rmdir "$throttle_group" 2>/dev/null && break
+			rmdir "$group" 2>/dev/null && break
 			sleep 0.2
 		done
-		throttle_group=
-	fi
+	done
+	throttle_group=
+	throttle_memory_group=
 	if [ -n "$throttle_loop" ]; then
 		for i in 1 2 3 4 5 6 7 8 9 10; do
 			! mountpoint -q "$disk" || umount "$disk" 2>/dev/null || { sleep 0.2; continue; }
@@ -165,5 +184,5 @@ throttle_stop()
 		throttle_loop=
 	fi
 	throttle=
-	rm -rf "$work/disk.img" "$disk"
+	rm -rf "$throttle_image" "$disk"
 }
