@@ -37,6 +37,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "storage/bufmgr.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -106,6 +107,8 @@ static int	(*next_fadvise) (int fd, off_t offset, off_t len, int advice) = posix
  * the startup process never has to allocate anything.
  */
 static Lookahead *lookahead;
+static int	lookahead_concurrency = 0;	/* maintenance_io_concurrency that it is
+										 * prepared for */
 static Streams streams;
 
 /* CPU usage at the last reset, in microseconds. */
@@ -113,7 +116,6 @@ static uint64 user_cpu_base = 0;
 static uint64 system_cpu_base = 0;
 
 SQL_FUNCTION(pg_stat_get_prefetch_guard);
-SQL_FUNCTION(pg_prefetch_guard_reset);
 
 /* A counter with one writer needs no atomic increment. */
 static inline void
@@ -189,6 +191,14 @@ guard_counters_are_current(void)
 	return done == pg_atomic_read_u64(&shared->resets_wanted);
 }
 
+/* Empty the lookahead index and fit it to how far core looks ahead. */
+static void
+prepare_lookahead(void)
+{
+	lookahead_concurrency = maintenance_io_concurrency;
+	lookahead_reset(lookahead, LOOKAHEAD_MULTIPLIER * lookahead_concurrency);
+}
+
 /*
  * Decide on a request for 'len' bytes at 'offset' of some relation's file.
  * *block is set to the block it is for, or NULL if that can't be told.
@@ -205,6 +215,8 @@ decide(off_t offset, off_t len, const DecodedBkpBlock **block)
 	if (*block == NULL)
 		return GUARD_ISSUED;
 
+	if (unlikely(lookahead_concurrency != maintenance_io_concurrency))
+		prepare_lookahead();
 	lookahead_advance(lookahead, reader->decode_queue_head, reader->decode_queue_tail);
 	switch (lookahead_block(lookahead, &(*block)->rlocator, (*block)->blkno))
 	{
@@ -324,7 +336,6 @@ guard_init(void)
 							 NULL, NULL, NULL);
 
 	lookahead = MemoryContextAlloc(TopMemoryContext, lookahead_size());
-	lookahead_reset(lookahead);
 	streams_reset(&streams);
 	redo_hook_register(&guard_callbacks);
 
@@ -437,15 +448,10 @@ pg_stat_get_prefetch_guard(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }
 
-/*
- * pg_prefetch_guard_reset() returns void: set all counters to zero, those of
- * the relations as well.  Superusers may call it and grant it to others.
- */
-Datum
-pg_prefetch_guard_reset(PG_FUNCTION_ARGS)
+/* Ask the startup process to set all counters, also the relations', to zero. */
+void
+guard_reset(void)
 {
-	require_preloaded();
 	pg_atomic_write_u64(&shared->reset_time, GetCurrentTimestamp());
 	pg_atomic_fetch_add_u64(&shared->resets_wanted, 1);
-	PG_RETURN_VOID();
 }
