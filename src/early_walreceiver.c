@@ -63,9 +63,6 @@
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
 
-/* After how many records applied the state of affairs is looked at. */
-#define RECORDS_PER_CHECK	16
-
 /* How often it is looked at while the startup process waits, in ms. */
 #define WAIT_CHECK_INTERVAL	1000
 
@@ -119,7 +116,6 @@ static XLogReaderState *reader = NULL;
 static XLogPageReadCB core_page_read = NULL;
 static bool in_core_read = false;
 
-static uint32 records_to_check = 0;
 
 /* Who reads WAL while the walreceiver that we started is running. */
 typedef enum RunMode
@@ -581,21 +577,14 @@ early_redo_begins(void)
 	publish_state(obstacle());
 }
 
-/* Redo callback: a record was applied. */
+/* Redo callback: records were applied. */
 static void
-early_record_applied(XLogReaderState *record)
+early_redo_progress(XLogReaderState *redo_reader)
 {
 	if (unlikely(reader == NULL))
-		attach(record);
+		attach(redo_reader);
 	if (likely(!early_walreceiver && running == NOT_RUNNING))
 		return;
-
-	if (likely(records_to_check > 0))
-	{
-		records_to_check--;
-		return;
-	}
-	records_to_check = RECORDS_PER_CHECK - 1;
 
 	if (running != NOT_RUNNING)
 		consider_handover();
@@ -615,7 +604,7 @@ early_redo_ends(void)
 
 static const RedoCallbacks early_callbacks = {
 	.begin = early_redo_begins,
-	.applied = early_record_applied,
+	.progress = early_redo_progress,
 	.end = early_redo_ends
 };
 

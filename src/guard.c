@@ -52,7 +52,7 @@
 #include "relstats.h"
 #include "streams.h"
 
-/* How often the startup process looks at its own CPU usage. */
+/* After how many records the startup process looks at its own CPU usage. */
 #define RECORDS_PER_CPU_CHECK	256
 
 typedef enum GuardMode
@@ -114,6 +114,10 @@ static Streams streams;
 /* CPU usage at the last reset, in microseconds. */
 static uint64 user_cpu_base = 0;
 static uint64 system_cpu_base = 0;
+
+/* How far records are in the counters, and when to look at CPU usage again. */
+static RedoProgress counted;
+static uint64 next_cpu_check = 0;
 
 SQL_FUNCTION(pg_stat_get_prefetch_guard);
 
@@ -280,22 +284,22 @@ guard_fadvise(int fd, off_t offset, off_t len, int advice)
 	return next_fadvise(fd, offset, len, advice);
 }
 
-/* Redo callback: a record was applied. */
+/* Redo callback: records were applied. */
 static void
-guard_record_applied(XLogReaderState *record)
+guard_redo_progress(XLogReaderState *reader)
 {
-	uint64		fpi_bytes = 0;
+	const RedoProgress *now = redo_hook_progress();
 
 	heed_reset();
-	for (int i = 0; i <= XLogRecMaxBlockId(record); i++)
-		if (XLogRecHasBlockImage(record, i))
-			fpi_bytes += XLogRecGetBlock(record, i)->bimg_len;
-	if (fpi_bytes > 0)
-		count(&shared->fpi_bytes, fpi_bytes);
-	count(&shared->wal_bytes, XLogRecGetTotalLen(record));
-	count(&shared->records, 1);
-	if (unlikely(pg_atomic_read_u64(&shared->records) % RECORDS_PER_CPU_CHECK == 0))
+	count(&shared->records, now->records - counted.records);
+	count(&shared->wal_bytes, now->bytes - counted.bytes);
+	count(&shared->fpi_bytes, now->image_bytes - counted.image_bytes);
+	counted = *now;
+	if (now->records >= next_cpu_check)
+	{
 		publish_cpu_usage();
+		next_cpu_check = now->records + RECORDS_PER_CPU_CHECK;
+	}
 }
 
 /* Redo callback: over. */
@@ -306,7 +310,7 @@ guard_redo_ends(void)
 }
 
 static const RedoCallbacks guard_callbacks = {
-	.applied = guard_record_applied,
+	.progress = guard_redo_progress,
 	.end = guard_redo_ends
 };
 

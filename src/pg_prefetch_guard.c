@@ -39,7 +39,8 @@ PG_MODULE_MAGIC;
 /* One part of the extension. */
 typedef struct Room
 {
-	void		(*init) (void); /* define settings, register callbacks */
+	void		(*init) (void); /* define settings, register callbacks; may be
+								 * NULL */
 	Size		(*shmem_size) (void);
 	void		(*shmem_startup) (void);	/* attach, or initialise if new */
 	void		(*reset) (void);	/* pg_prefetch_guard_reset(); may be NULL */
@@ -47,6 +48,7 @@ typedef struct Room
 } Room;
 
 static const Room rooms[] = {
+	{NULL, redo_hook_shmem_size, redo_hook_shmem_startup},
 	{guard_init, guard_shmem_size, guard_shmem_startup, guard_reset},
 	{relstats_init, relstats_shmem_size, relstats_shmem_startup},
 	{waiters_init, waiters_shmem_size, waiters_shmem_startup, waiters_reset, waiters_shmem_request},
@@ -88,9 +90,6 @@ startup_shmem(void)
 	for (int i = 0; i < lengthof(rooms); i++)
 		rooms[i].shmem_startup();
 	LWLockRelease(AddinShmemInitLock);
-
-	/* all libraries are loaded by now, so the table of rmgrs is complete */
-	redo_hook_install();
 }
 
 /*
@@ -143,7 +142,8 @@ _PG_init(void)
 	preloaded = true;
 
 	for (int i = 0; i < lengthof(rooms); i++)
-		rooms[i].init();
+		if (rooms[i].init)
+			rooms[i].init();
 	MarkGUCPrefixReserved("pg_prefetch_guard");
 
 	prev_shmem_request_hook = shmem_request_hook;

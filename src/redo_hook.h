@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * redo_hook.h
- *	  Callbacks in the startup process, for every WAL record applied.
+ *	  Follow WAL replay in the startup process.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,16 +13,38 @@
 /*
  * What a module wants to be told.  Any member may be NULL.  All of them run in
  * the startup process and must not raise errors, allocate, or wait.
+ *
+ * There is no callback for each record, since that would cost replay more than
+ * all that we do.  'progress' comes for the first record, then at the latest
+ * when REDO_PROGRESS_BYTES of WAL have been applied, and always when all that
+ * was decoded has been, so that nothing is owed while the startup process
+ * waits for WAL.  'reached' comes for the very record, if somebody has asked
+ * for it with redo_hook_await().
  */
 typedef struct RedoCallbacks
 {
 	void		(*begin) (void);	/* redo is about to start */
-	void		(*applied) (XLogReaderState *record);	/* a record was applied */
+	void		(*reached) (XLogRecPtr applied);	/* the LSN awaited, or more */
+	void		(*progress) (XLogReaderState *reader);	/* records were applied */
 	void		(*end) (void);	/* redo is over, the server will open */
 } RedoCallbacks;
 
+#define REDO_PROGRESS_BYTES	4096
+
+/* What this process has applied. */
+typedef struct RedoProgress
+{
+	uint64		records;
+	uint64		bytes;			/* length of these records */
+	uint64		image_bytes;	/* length of the page images in them */
+} RedoProgress;
+
 extern void redo_hook_register(const RedoCallbacks *callbacks);
-extern void redo_hook_install(void);
+extern Size redo_hook_shmem_size(void);
+extern void redo_hook_shmem_startup(void);
+extern void redo_hook_await(XLogRecPtr lsn);
+extern XLogRecPtr redo_hook_applied(void);
 extern XLogReaderState *redo_hook_reader(void);
+extern const RedoProgress *redo_hook_progress(void);
 
 #endif							/* PPG_REDO_HOOK_H */

@@ -114,13 +114,6 @@ typedef struct WaitCounts
 	pg_atomic_uint64 histogram[HISTOGRAM_NBUCKETS];
 } WaitCounts;
 
-/* On a cache line of its own, or the startup process and others share it. */
-typedef union PaddedPosition
-{
-	pg_atomic_uint64 lsn;
-	char		pad[PG_CACHE_LINE_SIZE];
-} PaddedPosition;
-
 /* Which positions the walreceiver tells of as soon as they are reached. */
 typedef enum ReceiverTells
 {
@@ -131,9 +124,6 @@ typedef enum ReceiverTells
 
 typedef struct WaitersShared
 {
-	PaddedPosition applied;		/* end of the last record applied; startup
-								 * process only */
-	PaddedPosition least_of_all;	/* least target in any heap */
 	pg_atomic_uint64 least[WAIT_NSTANDBY_MODES];	/* least target in a heap */
 	pg_atomic_uint32 end_is_told;	/* 1: the end of recovery wakes everybody */
 	pg_atomic_uint32 receiver_tells;	/* ReceiverTells; walreceiver only */
@@ -224,7 +214,7 @@ publish_least(WaitMode mode)
 	pg_atomic_write_u64(&shared->least[mode], first ? first->target : NO_TARGET);
 	for (int i = 0; i < WAIT_NSTANDBY_MODES; i++)
 		least_of_all = Min(least_of_all, pg_atomic_read_u64(&shared->least[i]));
-	pg_atomic_write_u64(&shared->least_of_all.lsn, least_of_all);
+	redo_hook_await(least_of_all);
 }
 
 /*
@@ -287,18 +277,12 @@ waiters_redo_begins(void)
 	pg_atomic_write_u32(&shared->end_is_told, 1);
 }
 
-/* Redo callback: a record was applied. */
+/* Redo callback: the least target of all has been reached. */
 static void
-waiters_record_applied(XLogReaderState *record)
+waiters_replay_reached(XLogRecPtr applied)
 {
-	XLogRecPtr	position = record->EndRecPtr;
-
-	pg_atomic_write_u64(&shared->applied.lsn, position);
-	pg_memory_barrier();		/* pairs with enter_heap() */
-	if (likely(pg_atomic_read_u64(&shared->least_of_all.lsn) > position))
-		return;
 	for (int mode = 0; mode < WAIT_NSTANDBY_MODES; mode++)
-		wake_reached(mode, position);
+		wake_reached(mode, applied);
 }
 
 /* Walreceiver callback: WAL may have been written or flushed. */
@@ -325,7 +309,7 @@ waiters_wal_received(void)
 
 static const RedoCallbacks waiters_callbacks = {
 	.begin = waiters_redo_begins,
-	.applied = waiters_record_applied
+	.reached = waiters_replay_reached
 };
 
 /* Follow replay and the walreceiver. */
@@ -373,8 +357,6 @@ waiters_shmem_startup(void)
 		return;
 
 	memset(shared, 0, waiters_shmem_size());
-	pg_atomic_init_u64(&shared->applied.lsn, InvalidXLogRecPtr);
-	pg_atomic_init_u64(&shared->least_of_all.lsn, NO_TARGET);
 	pg_atomic_init_u32(&shared->end_is_told, 0);
 	pg_atomic_init_u32(&shared->receiver_tells, RECEIVER_TELLS_NOTHING);
 	for (int i = 0; i < WAIT_NSTANDBY_MODES; i++)
@@ -501,8 +483,8 @@ enter_heap(void)
 	me->in_heap = true;
 	publish_least(me->mode);
 	LWLockRelease(lock);
-	pg_memory_barrier();		/* pairs with waiters_record_applied() and
-								 * waiters_wal_received() */
+	pg_memory_barrier();		/* pairs with waiters_wal_received() and, as in
+								 * redo_hook_await(), with redo_trampoline() */
 }
 
 /*
@@ -606,7 +588,7 @@ wait_entered(void)
 		if (me->deadline != 0 && GetCurrentTimestamp() >= me->deadline)
 			return WAIT_OUTCOME_TIMEOUT;
 
-		if (standby && pg_atomic_read_u64(&shared->applied.lsn) >= me->target)
+		if (standby && redo_hook_applied() >= me->target)
 		{
 			/* applied, but not yet published by core */
 			pg_usleep(PUBLISH_NAP_US);
