@@ -48,7 +48,6 @@
 #include "funcapi.h"
 #include "lib/pairingheap.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "port/atomics.h"
 #include "portability/instr_time.h"
 #include "replication/walreceiver.h"
@@ -61,6 +60,8 @@
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+#include "utils/wait_event.h"
 
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
