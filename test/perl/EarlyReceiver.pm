@@ -1,6 +1,6 @@
 # A synchronous pair whose standby starts its walreceiver early, and what the
-# tests of that do again and again.  WAL segments are 1 MB, so that a few MB are
-# a large backlog.
+# tests of that do again and again.  WAL segments are of 1 MB, so that a few MB
+# are a large backlog.
 package EarlyReceiver;
 
 use strict;
@@ -16,7 +16,8 @@ our @EXPORT = qw(early_primary early_standby make_sync no_sync receiver_stats
   stop_walreceiver hold_replay release_replay write_backlog delayed_backlog start_commit
   commit_hangs commit_returned starts_early runs_early caught_up no_panic);
 
-# A primary with a table t(id, pad) that is easily made to write WAL.
+# A primary with a table t(id, pad) that is easily made to write WAL.  Options
+# as new_primary's.
 sub early_primary
 {
 	my ($name, %opt) = @_;

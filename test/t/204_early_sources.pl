@@ -27,17 +27,7 @@ sub remove_wal
 	return;
 }
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, has_archiving => 1, extra => ['--wal-segsize=1']);
-$primary->append_conf('postgresql.conf', <<EOT);
-shared_preload_libraries = 'pg_prefetch_guard'
-autovacuum = off
-checkpoint_timeout = 1h
-min_wal_size = 2MB
-max_wal_size = 10GB
-EOT
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION pg_prefetch_guard; CREATE TABLE t (id int, pad text)');
+my $primary = early_primary('primary', archive => 1, conf => "wal_keep_size = 0\nmin_wal_size = 2MB\n");
 $primary->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('slot', true)});
 my $standby = early_standby('standby', $primary, conf => "primary_slot_name = 'slot'\n$delay");
 
