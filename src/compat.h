@@ -38,6 +38,13 @@
 #include "storage/relfilelocator.h"
 #endif
 
+#if PG_VERSION_NUM < 170000
+
+/* 17 gave processes a number of their own, and extensions named wait events. */
+#define MyProcNumber				(MyProc->pgprocno)
+#define WaitEventExtensionNew(name)	PG_WAIT_EXTENSION
+#endif
+
 /*
  * Declare a function that SQL calls, and make it visible.  From 16 on
  * PG_FUNCTION_INFO_V1() alone would do.

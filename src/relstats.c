@@ -136,9 +136,10 @@ relstats_shmem_startup(void)
 		heap = binaryheap_allocate(max_relations, compare_heap_keys, NULL);
 		MemoryContextSwitchTo(old);
 	}
+	relstats_clear();
 }
 
-/* Forget all relations.  Startup process only. */
+/* Forget all relations.  Postmaster, before there are any, and startup process. */
 void
 relstats_clear(void)
 {
