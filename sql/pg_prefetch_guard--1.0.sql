@@ -165,3 +165,26 @@ GRANT EXECUTE ON FUNCTION pg_get_prefetch_guard_waiters() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_waits() TO pg_monitor;
 GRANT SELECT ON pg_prefetch_guard_waiters TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard_waits TO pg_monitor;
+
+
+/*
+ * The walreceiver that is started while local WAL is still being replayed.
+ */
+CREATE FUNCTION pg_stat_get_prefetch_guard_receiver(
+	OUT enabled boolean,
+	OUT state text,
+	OUT early_starts bigint,
+	OUT handovers bigint,
+	OUT last_start_lsn pg_lsn,
+	OUT last_start_time timestamptz,
+	OUT bytes_received_early bigint,
+	OUT unreplayed_bytes bigint)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_prefetch_guard_receiver AS
+	SELECT * FROM pg_stat_get_prefetch_guard_receiver();
+
+REVOKE ALL ON FUNCTION pg_stat_get_prefetch_guard_receiver() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_receiver() TO pg_monitor;
+GRANT SELECT ON pg_stat_prefetch_guard_receiver TO pg_monitor;

@@ -11,8 +11,9 @@
  * are read-only by the time we run, so the page is made writable for the
  * store and then gets the protection back that it had.
  *
- * This is done once in the postmaster, before any child exists; children
- * inherit it by fork.  Nothing here knows what the function is for.
+ * Done in the postmaster before any child exists, children inherit it by fork;
+ * done in a child, it concerns that one alone.  Nothing here knows what the
+ * function is for.
  *
  *-------------------------------------------------------------------------
  */

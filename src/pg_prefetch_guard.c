@@ -27,6 +27,7 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+#include "early_walreceiver.h"
 #include "guard.h"
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
@@ -49,6 +50,7 @@ static const Room rooms[] = {
 	{guard_init, guard_shmem_size, guard_shmem_startup, guard_reset},
 	{relstats_init, relstats_shmem_size, relstats_shmem_startup},
 	{waiters_init, waiters_shmem_size, waiters_shmem_startup, waiters_reset, waiters_shmem_request},
+	{early_walreceiver_init, early_walreceiver_shmem_size, early_walreceiver_shmem_startup},
 };
 
 SQL_FUNCTION(pg_prefetch_guard_reset);
