@@ -61,6 +61,7 @@
 #include "utils/builtins.h"
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
