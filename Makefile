@@ -4,9 +4,9 @@
 #	make install				install into that server
 #	make installcheck			test what is installed, on servers of its own
 #	make check-unit				test the parts that need no server
-#	make check-clang			see that clang has nothing to warn of
 #	make bench-unit				measure what one decision costs
 #	make lab					build the client programs in test/lab
+#	make check-clang			see that clang has nothing to warn of
 #
 # ./run does all of this from nothing.
 
@@ -41,11 +41,6 @@ include $(PGXS)
 
 $(OBJS): $(wildcard src/*.h)
 
-# The server's headers suit the compiler that it was built with.
-check-clang:
-	$(CLANG) -fsyntax-only -Werror $(PG_CFLAGS) $(CPPFLAGS:-I%=-isystem %) $(OBJS:.o=.c)
-.PHONY: check-clang
-
 # The parts that need no server: tests print TAP lines, benchmarks figures.
 UNIT_DIR = tmp_unit
 UNIT_TESTS = lookahead_test streams_test libc_hook_test libc_hook_lazy_test
@@ -79,3 +74,8 @@ installcheck: lab
 $(LAB_PROGRAMS): %: %.c test/lab/client.h
 	$(CC) -O2 -g -Wall -Wextra -I$(includedir) -o $@ $< -L$(libdir) -lpq -lpthread -lm
 .PHONY: lab
+
+# The server's headers suit the compiler that it was built with.
+check-clang:
+	$(CLANG) -fsyntax-only -Werror $(PG_CFLAGS) $(CPPFLAGS:-I%=-isystem %) $(OBJS:.o=.c)
+.PHONY: check-clang

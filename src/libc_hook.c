@@ -225,29 +225,33 @@ slot_target(const SlotSearch *search, int i)
 }
 
 /*
- * Put the replacement into all slots, or into none.  *original is set unless
- * it is there already.
+ * Put the replacement into all slots, or into none.  *original is set if it was
+ * put into any: not if it was there already, and not on failure.
  */
 static bool
 replace_slots(const SlotSearch *search, void *replacement, void **original)
 {
 	void	   *before[MAX_SLOTS];
+	void	   *replaced = NULL;
 
 	for (int i = 0; i < search->nslots; i++)
 	{
-		void	   *target = slot_target(search, i);
+		void	   *target;
 
 		before[i] = *search->slot[i];
-		if (target == replacement)
+		if (before[i] == replacement)
 			continue;
+		target = slot_target(search, i);
 		if (target == NULL || !write_slot(search->slot[i], replacement))
 		{
 			while (--i >= 0)
 				(void) write_slot(search->slot[i], before[i]);
 			return false;
 		}
-		*original = target;
+		replaced = target;
 	}
+	if (replaced)
+		*original = replaced;
 	return true;
 }
 

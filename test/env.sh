@@ -146,17 +146,22 @@ start_work()
 	trap 'exit 130' INT TERM HUP
 }
 
-# Stop what still runs: a suite, every server started below $work.  Then remove
-# $work.
+# Stop what still runs: a suite, every server started below $work.  Undo the
+# throttled disk if there is one, then remove $work.
 end_work()
 {
-	local status=$? pidfile
+	local status=$? pidfile pid
 	trap - EXIT
 	trap '' INT TERM HUP
 	[ -z "${job:-}" ] || kill -TERM -- "-$job" 2>/dev/null || true
+	# what waits for the throttled disk could not be stopped
+	! declare -F throttle_limit >/dev/null || throttle_limit none
 	find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
-		kill -QUIT "$(head -n 1 "$pidfile")" 2>/dev/null || true
+		pid=$(head -n 1 "$pidfile")
+		kill -QUIT "$pid" 2>/dev/null || continue
+		timeout 10 tail -f --pid="$pid" /dev/null || true
 	done
+	! declare -F throttle_stop >/dev/null || throttle_stop
 	[ -n "${PPG_WORK:-}" ] || rm -rf "$work"
 	exit $status
 }

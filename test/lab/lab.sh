@@ -1,0 +1,106 @@
+# Sourced by ./run: replays several kinds of WAL on a disk of few reads, and
+# tells what stock recovery prefetch, none, and the guarded one make of it.
+lab_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$lab_dir/throttle.sh"
+. "$lab_dir/servers.sh"
+. "$lab_dir/workloads.sh"
+. "$lab_dir/outage.sh"
+. "$lab_dir/report.sh"
+
+scale=1
+lab_runs=3
+lab_only=
+lab_out=lab-results
+lab_doc=
+lab_iops=500
+lab_image=
+lab_ways=(stock off guarded)
+lab_limits=()
+
+lab_usage()
+{
+	cat <<-EOF
+	usage: ./run lab [OPTION]...
+
+	  --scale X        sizes, relative to the default (1)
+	  --runs N         runs of each combination, of which the median is taken (3)
+	  --only LIST      of: ${workloads[*]} outage (comma-separated)
+	  --limit LIST     of: $lab_iops none (reads per second; both)
+	  --also NAME=LIB  measure another build of the library, too, as way NAME
+	  --image DIR      where the disk's file is put (the work folder; on a RAM disk,
+	                   "none" is a disk that answers at once)
+	  --out DIR        where results go (lab-results)
+	  --doc            put them into doc/performance.md as well
+	EOF
+}
+
+lab_options()
+{
+	while [ $# -gt 0 ]; do
+		case $1 in
+			--scale) scale=$2; shift ;;
+			--runs) lab_runs=$2; shift ;;
+			--only) lab_only=$2; shift ;;
+			--limit) IFS=, read -r -a lab_limits <<<"$2"; shift ;;
+			--also) lab_also[${2%%=*}]=$(realpath "${2#*=}"); lab_ways+=("${2%%=*}"); shift ;;
+			--image) lab_image=$2; shift ;;
+			--out) lab_out=$2; shift ;;
+			--doc) lab_doc=yes ;;
+			--help) lab_usage; exit 0 ;;
+			*) lab_usage >&2; exit 2 ;;
+		esac
+		shift
+	done
+	[ ${#lab_limits[@]} -gt 0 ] || lab_limits=("$lab_iops" none)
+}
+
+lab_wants()
+{
+	[ -z "$lab_only" ] || [[ ,$lab_only, == *,$1,* ]]
+}
+
+# Make one workload's case and replay it every way.
+lab_workload()
+{
+	local workload=$1 run iops way cache=cold
+	[ "$workload" != cached ] || cache=cached
+	# less than the table, so that its pages come back from disk
+	[ "$workload" != twice ] || throttle_memory 64
+	say "${title[$workload]}: making the WAL"
+	"make_$workload" "$work/case"
+	echo "   $(du -sm "$work/case/base" | cut -f1) MB of data, $(du -sm "$work/case/wal" | cut -f1) MB of WAL"
+	for run in $(seq "$lab_runs"); do
+		for iops in "${lab_limits[@]}"; do
+			for way in "${lab_ways[@]}"; do
+				replay "$way" "$work/case" "$iops" "$cache"
+				printf '   run %d, %s reads/s, %-8s %8.3f s %8d fadvise calls %8s reads\n' \
+					"$run" "$iops" "$way" "$r_seconds" "$r_fadvise" "${r_reads:--}"
+				echo "$workload,$way,$iops,$run,$r_seconds,$r_fadvise,$r_reads,$r_sectors,$r_user,$r_system,$(tr '\n' ' ' <<<"$r_counters")" >>"$lab_out/replay.csv"
+			done
+		done
+	done
+	throttle_memory none
+	rm -rf "$work/case"
+}
+
+run_lab()
+{
+	local workload began
+	began=$(date +%s)
+	servers_init
+	: "${lab_image:=$work}"
+	throttle_start 8 "$lab_image"
+	if [ -z "$throttle" ]; then
+		say "the lab needs root, a loop device and a control group for block I/O (blkio in version 1, io in version 2): $throttle_reason"
+		exit 1
+	fi
+	mkdir -p "$lab_out"
+	lab_out=$(cd "$lab_out" && pwd)
+	echo "workload,way,iops,run,seconds,fadvise,reads,sectors,user,system,counters" >"$lab_out/replay.csv"
+	for workload in "${workloads[@]}"; do
+		! lab_wants "$workload" || lab_workload "$workload"
+	done
+	! lab_wants outage || run_outage
+	report
+	say "done in $((($(date +%s) - began) / 60)) minutes; results are in $lab_out"
+}
