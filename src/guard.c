@@ -288,7 +288,7 @@ guard_record_applied(XLogReaderState *record)
 
 	heed_reset();
 	for (int i = 0; i <= XLogRecMaxBlockId(record); i++)
-		if (XLogRecHasBlockImage(record, i))
+		if (XLogRecHasBlockRef(record, i) && XLogRecHasBlockImage(record, i))
 			fpi_bytes += XLogRecGetBlock(record, i)->bimg_len;
 	if (fpi_bytes > 0)
 		count(&shared->fpi_bytes, fpi_bytes);
