@@ -22,6 +22,7 @@
 #include "postmaster/bgwriter.h"
 #include "storage/fd.h"
 #include "utils/ps_status.h"
+#include "utils/wait_event.h"
 
 #include "local_wal.h"
 

@@ -201,6 +201,7 @@ sub counted_once
 		$s->{covered_by_image} + $s->{covered_by_init} + $s->{repeated} + $s->{sequential},
 		"$what: every suppressed request has one reason");
 	is($s->{suppressed_bytes}, 8192 * $s->{suppressed}, "$what: so many bytes were not asked for");
+	cmp_ok($s->{fpi_bytes}, '<=', $s->{wal_bytes}, "$what: images are no more than all WAL");
 	return;
 }
 

@@ -73,7 +73,8 @@ $s = receiver_stats($standby);
 is($s->{early_starts}, 1, 'restart: one start');
 
 # a second time: what was received early is local now
-$standby->restart('immediate');
+$standby->stop('immediate');
+$standby->start;
 starts_early($standby, 'crash');
 commit_returned(start_commit($primary, -5), 'crash: commit returns');
 runs_early($standby, 7, 'crash');
