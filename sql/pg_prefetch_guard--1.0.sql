@@ -81,3 +81,110 @@ GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard() TO pg_monitor;
 GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_relations() TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard_relations TO pg_monitor;
+
+
+/*
+ * Waiting: PostgreSQL 19's WAIT FOR LSN, for everybody.
+ *
+ * A number does not match a parameter of type text, so there are variants with
+ * the timeout as a number.  They need it to be given, and the one without a mode
+ * is there because in the other one the mode, standing before the timeout, cannot
+ * have a default.  Parameters stand where literals and parameters of unknown type
+ * find but one procedure: no text where the others have no_throw.
+ */
+CREATE PROCEDURE pg_wait_for_lsn(
+	target pg_lsn,
+	mode text DEFAULT 'standby_replay',
+	timeout text DEFAULT '0',
+	no_throw boolean DEFAULT false,
+	INOUT status text DEFAULT NULL)
+AS 'MODULE_PATHNAME'
+LANGUAGE C;
+
+CREATE PROCEDURE pg_wait_for_lsn(
+	target pg_lsn,
+	mode text,
+	timeout double precision,
+	no_throw boolean DEFAULT false,
+	INOUT status text DEFAULT NULL)
+AS 'MODULE_PATHNAME', 'pg_wait_for_lsn_ms'
+LANGUAGE C;
+
+CREATE PROCEDURE pg_wait_for_lsn(
+	target pg_lsn,
+	timeout double precision,
+	INOUT status text DEFAULT NULL,
+	no_throw boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'pg_wait_for_lsn_replay_ms'
+LANGUAGE C;
+
+CREATE FUNCTION pg_get_prefetch_guard_waiters(
+	OUT pid integer,
+	OUT target pg_lsn,
+	OUT mode text,
+	OUT started_at timestamptz,
+	OUT deadline timestamptz,
+	OUT current_lsn pg_lsn)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_prefetch_guard_waiters AS
+	SELECT pid,
+		target,
+		mode,
+		started_at,
+		deadline,
+		current_lsn,
+		greatest(target - current_lsn, 0) AS bytes_to_go
+	FROM pg_get_prefetch_guard_waiters();
+
+CREATE FUNCTION pg_stat_get_prefetch_guard_waits(
+	OUT mode text,
+	OUT wakeup text,
+	OUT waits bigint,
+	OUT successes bigint,
+	OUT timeouts bigint,
+	OUT not_in_recovery bigint,
+	OUT cancels bigint,
+	OUT errors bigint,
+	OUT total_wait_time double precision,
+	OUT max_wait_time double precision,
+	OUT histogram_bounds double precision[],
+	OUT histogram bigint[])
+RETURNS SETOF record
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_prefetch_guard_waits AS
+	SELECT * FROM pg_stat_get_prefetch_guard_waits();
+
+REVOKE ALL ON FUNCTION pg_get_prefetch_guard_waiters() FROM PUBLIC;
+REVOKE ALL ON FUNCTION pg_stat_get_prefetch_guard_waits() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_get_prefetch_guard_waiters() TO pg_monitor;
+GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_waits() TO pg_monitor;
+GRANT SELECT ON pg_prefetch_guard_waiters TO pg_monitor;
+GRANT SELECT ON pg_stat_prefetch_guard_waits TO pg_monitor;
+
+
+/*
+ * The walreceiver that is started while local WAL is still being replayed.
+ */
+CREATE FUNCTION pg_stat_get_prefetch_guard_receiver(
+	OUT enabled boolean,
+	OUT state text,
+	OUT early_starts bigint,
+	OUT handovers bigint,
+	OUT last_start_lsn pg_lsn,
+	OUT last_start_time timestamptz,
+	OUT bytes_received_early bigint,
+	OUT unreplayed_bytes bigint)
+AS 'MODULE_PATHNAME'
+LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED;
+
+CREATE VIEW pg_stat_prefetch_guard_receiver AS
+	SELECT * FROM pg_stat_get_prefetch_guard_receiver();
+
+REVOKE ALL ON FUNCTION pg_stat_get_prefetch_guard_receiver() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_receiver() TO pg_monitor;
+GRANT SELECT ON pg_stat_prefetch_guard_receiver TO pg_monitor;

@@ -38,6 +38,21 @@
 #include "storage/relfilelocator.h"
 #endif
 
+#if PG_VERSION_NUM < 170000
+
+/* 17 gave processes a number of their own, and extensions named wait events. */
+#define MyProcNumber				(MyProc->pgprocno)
+#define WaitEventExtensionNew(name)	PG_WAIT_EXTENSION
+#endif
+
+/* 18 counts reads of WAL in pg_stat_io. */
+#if PG_VERSION_NUM >= 180000
+#define count_wal_read(nbytes) \
+	pgstat_count_io_op(IOOBJECT_WAL, IOCONTEXT_NORMAL, IOOP_READ, 1, nbytes)
+#else
+#define count_wal_read(nbytes) ((void) 0)
+#endif
+
 /*
  * Declare a function that SQL calls, and make it visible.  From 16 on
  * PG_FUNCTION_INFO_V1() alone would do.

@@ -32,9 +32,12 @@
 #include <sys/resource.h>
 
 #include "access/htup_details.h"
+#include "access/xlog.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "port/atomics.h"
+#include "storage/bufmgr.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -104,14 +107,15 @@ static int	(*next_fadvise) (int fd, off_t offset, off_t len, int advice) = posix
  * the startup process never has to allocate anything.
  */
 static Lookahead *lookahead;
+static int	lookahead_concurrency = 0;	/* maintenance_io_concurrency that it is
+										 * prepared for */
 static Streams streams;
 
-/* CPU usage at redo start or the last reset, in microseconds. */
+/* CPU usage at the last reset, in microseconds. */
 static uint64 user_cpu_base = 0;
 static uint64 system_cpu_base = 0;
 
 SQL_FUNCTION(pg_stat_get_prefetch_guard);
-SQL_FUNCTION(pg_prefetch_guard_reset);
 
 /* A counter with one writer needs no atomic increment. */
 static inline void
@@ -187,6 +191,14 @@ guard_counters_are_current(void)
 	return done == pg_atomic_read_u64(&shared->resets_wanted);
 }
 
+/* Empty the lookahead index and fit it to how far core looks ahead. */
+static void
+prepare_lookahead(void)
+{
+	lookahead_concurrency = maintenance_io_concurrency;
+	lookahead_reset(lookahead, LOOKAHEAD_MULTIPLIER * lookahead_concurrency);
+}
+
 /*
  * Decide on a request for 'len' bytes at 'offset' of some relation's file.
  * *block is set to the block it is for, or NULL if that can't be told.
@@ -203,6 +215,8 @@ decide(off_t offset, off_t len, const DecodedBkpBlock **block)
 	if (*block == NULL)
 		return GUARD_ISSUED;
 
+	if (unlikely(lookahead_concurrency != maintenance_io_concurrency))
+		prepare_lookahead();
 	lookahead_advance(lookahead, reader->decode_queue_head, reader->decode_queue_tail);
 	switch (lookahead_block(lookahead, &(*block)->rlocator, (*block)->blkno))
 	{
@@ -237,13 +251,23 @@ judge_request(off_t offset, off_t len)
 	return verdict;
 }
 
+/*
+ * Is this process the one that recovers?  Without a postmaster, in single-user
+ * mode, there is no startup process.
+ */
+static inline bool
+in_recovery(void)
+{
+	return (AmStartupProcess() || !IsUnderPostmaster) && RecoveryInProgress();
+}
+
 /* Takes the place of posix_fadvise() in the server's own calls. */
 static int
 guard_fadvise(int fd, off_t offset, off_t len, int advice)
 {
 	GuardVerdict verdict = GUARD_ISSUED;
 
-	if (advice != POSIX_FADV_WILLNEED || !redo_hook_active())
+	if (advice != POSIX_FADV_WILLNEED || !in_recovery())
 		return next_fadvise(fd, offset, len, advice);
 
 	heed_reset();
@@ -254,15 +278,6 @@ guard_fadvise(int fd, off_t offset, off_t len, int advice)
 	if (verdict != GUARD_ISSUED && guard_mode == GUARD_MODE_FILTER)
 		return 0;
 	return next_fadvise(fd, offset, len, advice);
-}
-
-/* Redo callback: about to start. */
-static void
-guard_redo_begins(void)
-{
-	lookahead_reset(lookahead);
-	streams_reset(&streams);
-	zero_counters();
 }
 
 /* Redo callback: a record was applied. */
@@ -291,7 +306,6 @@ guard_redo_ends(void)
 }
 
 static const RedoCallbacks guard_callbacks = {
-	.begin = guard_redo_begins,
 	.applied = guard_record_applied,
 	.end = guard_redo_ends
 };
@@ -301,6 +315,7 @@ void
 guard_init(void)
 {
 	void	   *original = NULL;
+	const char *unavailable64;
 
 	DefineCustomEnumVariable("pg_prefetch_guard.mode",
 							 "Selects what is done with useless prefetch requests of recovery.",
@@ -321,15 +336,17 @@ guard_init(void)
 							 NULL, NULL, NULL);
 
 	lookahead = MemoryContextAlloc(TopMemoryContext, lookahead_size());
+	streams_reset(&streams);
 	redo_hook_register(&guard_callbacks);
 
-	if (!libc_hook_install("posix_fadvise", guard_fadvise, &original, &unavailable) &&
-		!libc_hook_install("posix_fadvise64", guard_fadvise, &original, &unavailable))
+	/* 32-bit servers with large files call it by its other name */
+	if (libc_hook_install("posix_fadvise", guard_fadvise, &original, &unavailable) ||
+		libc_hook_install("posix_fadvise64", guard_fadvise, &original, &unavailable64))
+		unavailable = NULL;
+	else
 		ereport(WARNING,
 				(errmsg("pg_prefetch_guard cannot filter recovery prefetch on this server"),
 				 errdetail("posix_fadvise() could not be intercepted: %s.", unavailable)));
-	else
-		unavailable = NULL;
 	if (original)
 		next_fadvise = (int (*) (int, off_t, off_t, int)) original;
 }
@@ -431,15 +448,10 @@ pg_stat_get_prefetch_guard(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, nulls)));
 }
 
-/*
- * pg_prefetch_guard_reset() returns void: set all counters to zero, those of
- * the relations as well.  Superusers may call it and grant it to others.
- */
-Datum
-pg_prefetch_guard_reset(PG_FUNCTION_ARGS)
+/* Ask the startup process to set all counters, also the relations', to zero. */
+void
+guard_reset(void)
 {
-	require_preloaded();
 	pg_atomic_write_u64(&shared->reset_time, GetCurrentTimestamp());
 	pg_atomic_fetch_add_u64(&shared->resets_wanted, 1);
-	PG_RETURN_VOID();
 }

@@ -23,6 +23,7 @@ typedef enum GuardVerdict
 extern void guard_init(void);
 extern Size guard_shmem_size(void);
 extern void guard_shmem_startup(void);
+extern void guard_reset(void);
 extern bool guard_counters_are_current(void);
 
 #endif							/* PPG_GUARD_H */

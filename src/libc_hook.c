@@ -11,8 +11,9 @@
  * are read-only by the time we run, so the page is made writable for the
  * store and then gets the protection back that it had.
  *
- * This is done once in the postmaster, before any child exists; children
- * inherit it by fork.  Nothing here knows what the function is for.
+ * Done in the postmaster before any child exists, children inherit it by fork;
+ * done in a child, it concerns that one alone.  Nothing here knows what the
+ * function is for.
  *
  *-------------------------------------------------------------------------
  */
@@ -69,14 +70,16 @@ typedef struct Program
 	}			reloc[3];
 } Program;
 
+/* A program has one slot for a function, or two: one to call, one to point to */
+#define MAX_SLOTS	4
+
 /* One search: the function wanted, and what was found. */
 typedef struct SlotSearch
 {
 	const char *name;
-	void	   *replacement;
-	void	  **original;
-	int			nslots;			/* slots seen */
-	int			nfailed;		/* slots that could not be written */
+	Program		program;
+	void	  **slot[MAX_SLOTS];
+	int			nslots;			/* may be more than MAX_SLOTS */
 } SlotSearch;
 
 /*
@@ -206,27 +209,46 @@ write_slot(void **slot, void *value)
 }
 
 /*
- * Put the replacement into one slot.  What was there is called from now on by
- * the replacement, so that another library's hook keeps working; but a slot
- * that still points into the program itself waits for lazy binding, which
- * would overwrite us at the first call, so that one is resolved now.
+ * What a slot makes the program call.  One that still points into the program
+ * itself waits for lazy binding, which would overwrite a replacement at the
+ * first call, so it is resolved now.  Anything else is passed on as it is, so
+ * that another library's hook keeps working.
  */
-static void
-replace_slot(const Program *prog, SlotSearch *search, void **slot)
+static void *
+slot_target(const SlotSearch *search, int i)
 {
-	void	   *target = *slot;
+	void	   *target = *search->slot[i];
 
-	search->nslots++;
-	if (target == search->replacement)
-		return;
-	if (in_program(prog, target))
+	if (in_program(&search->program, target))
 		target = dlsym(RTLD_DEFAULT, search->name);
-	if (target == NULL || !write_slot(slot, search->replacement))
+	return target;
+}
+
+/*
+ * Put the replacement into all slots, or into none.  *original is set unless
+ * it is there already.
+ */
+static bool
+replace_slots(const SlotSearch *search, void *replacement, void **original)
+{
+	void	   *before[MAX_SLOTS];
+
+	for (int i = 0; i < search->nslots; i++)
 	{
-		search->nfailed++;
-		return;
+		void	   *target = slot_target(search, i);
+
+		before[i] = *search->slot[i];
+		if (target == replacement)
+			continue;
+		if (target == NULL || !write_slot(search->slot[i], replacement))
+		{
+			while (--i >= 0)
+				(void) write_slot(search->slot[i], before[i]);
+			return false;
+		}
+		*original = target;
 	}
-	*search->original = target;
+	return true;
 }
 
 /* dl_iterate_phdr() callback: the first object is the main program. */
@@ -235,27 +257,32 @@ search_main_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
 #ifdef SLOT_TYPE
 	SlotSearch *search = arg;
-	Program		prog = {.base = info->dlpi_addr,
-	.phdr = info->dlpi_phdr,.phnum = info->dlpi_phnum};
+	Program    *prog = &search->program;
 
-	if (!read_dynamic_section(&prog))
+	prog->base = info->dlpi_addr;
+	prog->phdr = info->dlpi_phdr;
+	prog->phnum = info->dlpi_phnum;
+	if (!read_dynamic_section(prog))
 		return 1;
 
-	for (int t = 0; t < lengthof(prog.reloc); t++)
+	for (int t = 0; t < lengthof(prog->reloc); t++)
 	{
-		size_t		entry = prog.reloc[t].rela ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
+		size_t		entry = prog->reloc[t].rela ? sizeof(ElfW(Rela)) : sizeof(ElfW(Rel));
 
-		if (prog.reloc[t].start == NULL)
+		if (prog->reloc[t].start == NULL)
 			continue;
-		for (size_t at = 0; at + entry <= prog.reloc[t].bytes; at += entry)
+		for (size_t at = 0; at + entry <= prog->reloc[t].bytes; at += entry)
 		{
 			/* both kinds of entry begin alike */
-			const		ElfW(Rel) *rel = (const ElfW(Rel) *) (prog.reloc[t].start + at);
-			const		ElfW(Sym) *sym = &prog.symtab[RELOC_SYM(rel->r_info)];
+			const		ElfW(Rel) *rel = (const ElfW(Rel) *) (prog->reloc[t].start + at);
+			const		ElfW(Sym) *sym = &prog->symtab[RELOC_SYM(rel->r_info)];
 
-			if (SLOT_TYPE(RELOC_TYPE(rel->r_info)) &&
-				strcmp(prog.strtab + sym->st_name, search->name) == 0)
-				replace_slot(&prog, search, (void **) (prog.base + rel->r_offset));
+			if (!SLOT_TYPE(RELOC_TYPE(rel->r_info)) ||
+				strcmp(prog->strtab + sym->st_name, search->name) != 0)
+				continue;
+			if (search->nslots < MAX_SLOTS)
+				search->slot[search->nslots] = (void **) (prog->base + rel->r_offset);
+			search->nslots++;
 		}
 	}
 #endif
@@ -269,13 +296,13 @@ search_main_program(struct dl_phdr_info *info, size_t size, void *arg)
  * on to; it is left alone where nothing had to be replaced, so calling this
  * again does no harm.  Returns false, with *reason telling why in words fit
  * for a log message, if the function is not called through a slot that we know
- * how to replace.  The server is then as it was before.
+ * how to replace.  The server then calls what it called before.
  */
 bool
 libc_hook_install(const char *name, void *replacement,
 				  void **original, const char **reason)
 {
-	SlotSearch	search = {.name = name,.replacement = replacement,.original = original};
+	SlotSearch	search = {.name = name};
 
 	dl_iterate_phdr(search_main_program, &search);
 
@@ -288,7 +315,12 @@ libc_hook_install(const char *name, void *replacement,
 #endif
 		return false;
 	}
-	if (search.nfailed > 0)
+	if (search.nslots > MAX_SLOTS)
+	{
+		*reason = "the server program calls it through too many relocation slots";
+		return false;
+	}
+	if (!replace_slots(&search, replacement, original))
 	{
 		*reason = "its relocation slot could not be written";
 		return false;

@@ -11,18 +11,27 @@
  * the block as well, it was asked for already.
  *
  * Walking the queue for each question would cost more the further recovery
- * looks ahead.  Instead we keep an index: one entry for each main-fork block
- * that the queue references, with the LSNs of the last record that has an
- * image of it, initialises it, or needs it read.  Each record is put into the
- * index once, when the tail has moved past it.  Nothing has to be taken out
- * when a record is applied: an LSN before the head's speaks of a record that
- * is no longer in the queue, which is all that there is to check.  Entries are
- * kept in the order of their last reference, so those that have left the queue
- * altogether are found at the front of that list and used again.
+ * looks ahead.  Instead we keep an index: for each main-fork block that the
+ * queue references, the positions of the last record that has an image of it,
+ * of the last that initialises it, and of the last that needs it read.  Each
+ * record is put into the index once, when the tail has moved past it.  Nothing
+ * has to be taken out when a record is applied: a position before the head's
+ * speaks of a record that is no longer in the queue, which is all that there is
+ * to check.
  *
- * All memory is one block of fixed size that the caller provides.  If there
- * are ever more blocks in the queue than entries, the oldest is forgotten; then
- * a block may be read that need not be, and that is all.
+ * The index is built like a processor's cache.  A block's hash value selects a
+ * set of WAYS entries, and the block may be in any of them; a new block takes
+ * the entry that has been out of use longest.  So there are no chains or lists
+ * to follow: the few cache lines that a question needs are all known at once,
+ * and it costs little more when the index is too large for the processor's
+ * caches.
+ *
+ * All memory is one block of fixed size that the caller provides; a shorter
+ * look-ahead uses less of it, and so leaves more of the processor's caches to
+ * others.  There are several times as many entries as recovery looks at
+ * references, so a set hardly ever overflows; if one does, the block is
+ * forgotten that was longest out of use.  Then a block may be read that need
+ * not be, and that is all.
  *
  * Pure: no I/O, no locks, no errors, no allocation.
  *
@@ -32,163 +41,183 @@
 #include "compat.h"
 
 #include "common/hashfn.h"
-#include "lib/ilist.h"
 
 #include "lookahead.h"
 
 /*
- * Recovery looks ahead by at most 4 * maintenance_io_concurrency block
- * references (XLOGPREFETCHER_DISTANCE_MULTIPLIER in xlogprefetcher.c), and the
- * setting's upper limit is 1000.  The next power of two leaves room for the
- * last record's other blocks and for a change of the setting.
+ * Four references for each set: the chance that a set's 16 entries do not
+ * suffice is a few in a million.
  */
-#define MAX_BLOCKS	8192
-#define NBUCKETS	8192
-#define NO_ENTRY	PG_UINT16_MAX
+#define WAYS				16
+#define REFERENCES_PER_SET	4
+#define MAX_SETS			(LOOKAHEAD_MAX_REFERENCES / REFERENCES_PER_SET)
 
-/* One block that the queue references. */
+/* Sets start at a cache line; most processors have lines of this size. */
+#define LINE_SIZE	64
+
+/*
+ * A record's position is its distance from base_lsn in units of the alignment
+ * of records, plus one, so that 0 is before every record.
+ */
+typedef uint32 Position;
+
+#define POSITION_LIMIT	((uint64) PG_UINT32_MAX * MAXIMUM_ALIGNOF)
+
+/* What the queue says of one block. */
 typedef struct BlockEntry
 {
-	dlist_node	node;			/* in 'recent' */
-	XLogRecPtr	image_lsn;		/* last record with an image to be applied */
-	XLogRecPtr	init_lsn;		/* last record that initialises it */
-	XLogRecPtr	read_lsn;		/* last record that needs it read */
-	XLogRecPtr	last_lsn;		/* last record that references it at all */
-	RelFileLocator rlocator;
-	BlockNumber blkno;
-	uint16		next;			/* in its bucket, or NO_ENTRY */
+	RelFileLocator rlocator;	/* all zero in an entry never used */
+	Position	image;			/* last record with an image to be applied */
+	Position	init;			/* last record that initialises it */
+	Position	read;			/* last record that needs it read */
 } BlockEntry;
+
+/* Blocks whose hash values agree; their numbers are compared first. */
+typedef struct BlockSet
+{
+	BlockNumber blkno[WAYS];
+	BlockEntry	entry[WAYS];
+} BlockSet;
 
 struct Lookahead
 {
 	const DecodedXLogRecord *indexed;	/* last record in the index; only valid
 										 * while it is in the queue */
 	XLogRecPtr	indexed_lsn;	/* its LSN, or invalid */
-	XLogRecPtr	head_lsn;		/* records before this have been applied */
-	int			nused;			/* entries ever used */
-	dlist_head	recent;			/* used entries, oldest reference first */
-	uint16		bucket[NBUCKETS];
-	BlockEntry	entry[MAX_BLOCKS];
+	XLogRecPtr	base_lsn;
+	Position	head;			/* records before this have been applied */
+	uint32		nsets;			/* a power of two */
+	BlockSet   *sets;			/* in the same memory, MAX_SETS at most */
 };
 
 /* How much memory a Lookahead needs, in bytes. */
 Size
 lookahead_size(void)
 {
-	return sizeof(Lookahead);
+	return sizeof(Lookahead) + LINE_SIZE + MAX_SETS * sizeof(BlockSet);
 }
 
-/* Forget everything; also initialises new memory. */
-void
-lookahead_reset(Lookahead *la)
+static void
+forget_all(Lookahead *la)
 {
 	la->indexed = NULL;
 	la->indexed_lsn = InvalidXLogRecPtr;
-	la->head_lsn = InvalidXLogRecPtr;
-	la->nused = 0;
-	dlist_init(&la->recent);
-	memset(la->bucket, 0xff, sizeof(la->bucket));
+	la->base_lsn = InvalidXLogRecPtr;
+	la->head = 0;
+	memset(la->sets, 0, la->nsets * sizeof(BlockSet));
 }
 
-static inline uint32
-block_bucket(const RelFileLocator *rlocator, BlockNumber blkno)
+/*
+ * Forget everything, and prepare for a queue of up to 'references' block
+ * references, of which more than LOOKAHEAD_MAX_REFERENCES do not count; also
+ * initialises new memory.
+ */
+void
+lookahead_reset(Lookahead *la, int references)
+{
+	la->sets = (BlockSet *) TYPEALIGN(LINE_SIZE, la + 1);
+	la->nsets = 1;
+	while (la->nsets < MAX_SETS && la->nsets * REFERENCES_PER_SET < references)
+		la->nsets *= 2;
+	forget_all(la);
+}
+
+static inline Position
+position(const Lookahead *la, XLogRecPtr lsn)
+{
+	return (lsn - la->base_lsn) / MAXIMUM_ALIGNOF + 1;
+}
+
+/* The set that a block belongs to. */
+static inline BlockSet *
+block_set(const Lookahead *la, const RelFileLocator *rlocator, BlockNumber blkno)
 {
 	uint32		hash = murmurhash32(blkno ^ murmurhash32(rlocator->relNumber));
 
 	/* database and tablespace seldom tell blocks apart: mix them in cheaply */
-	return (hash ^ rlocator->dbOid ^ rlocator->spcOid) % NBUCKETS;
+	return &la->sets[(hash ^ rlocator->dbOid ^ rlocator->spcOid) & (la->nsets - 1)];
 }
 
-/* The entry of a block, or NULL. */
-static const BlockEntry *
-find_entry(const Lookahead *la, const RelFileLocator *rlocator, BlockNumber blkno)
+/* A block's entry in its set, or NULL. */
+static inline BlockEntry *
+find_entry(BlockSet *set, const RelFileLocator *rlocator, BlockNumber blkno)
 {
-	uint16		i = la->bucket[block_bucket(rlocator, blkno)];
-
-	while (i != NO_ENTRY)
-	{
-		const BlockEntry *entry = &la->entry[i];
-
-		if (entry->blkno == blkno &&
-			RelFileLocatorEquals(entry->rlocator, *rlocator))
-			return entry;
-		i = entry->next;
-	}
+	for (int i = 0; i < WAYS; i++)
+		if (set->blkno[i] == blkno &&
+			RelFileLocatorEquals(set->entry[i].rlocator, *rlocator))
+			return &set->entry[i];
 	return NULL;
 }
 
-/* Take an entry out of its bucket. */
-static void
-unlink_entry(Lookahead *la, const BlockEntry *entry)
-{
-	uint16	   *link = &la->bucket[block_bucket(&entry->rlocator, entry->blkno)];
-
-	while (&la->entry[*link] != entry)
-		link = &la->entry[*link].next;
-	*link = entry->next;
-}
-
 /*
- * Get an entry for a new block: the oldest if the queue has done with it, else
- * one never used, else the oldest all the same.
+ * Get an entry for a new block: one that the queue has done with, or else the
+ * one that has been out of use longest.
  */
 static BlockEntry *
-new_entry(Lookahead *la, const RelFileLocator *rlocator, BlockNumber blkno)
+new_entry(BlockSet *set, const RelFileLocator *rlocator, BlockNumber blkno,
+		  Position head)
 {
-	BlockEntry *entry = NULL;
-	uint16	   *bucket;
+	int			oldest = 0;
+	Position	oldest_use = PG_UINT32_MAX;
 
-	if (!dlist_is_empty(&la->recent))
-		entry = dlist_head_element(BlockEntry, node, &la->recent);
-
-	if (entry && (entry->last_lsn < la->head_lsn || la->nused == MAX_BLOCKS))
+	for (int i = 0; i < WAYS && oldest_use >= head; i++)
 	{
-		dlist_delete(&entry->node);
-		unlink_entry(la, entry);
-	}
-	else
-		entry = &la->entry[la->nused++];
+		const BlockEntry *entry = &set->entry[i];
+		Position	use = Max(Max(entry->image, entry->init), entry->read);
 
-	entry->image_lsn = InvalidXLogRecPtr;
-	entry->init_lsn = InvalidXLogRecPtr;
-	entry->read_lsn = InvalidXLogRecPtr;
-	entry->rlocator = *rlocator;
-	entry->blkno = blkno;
-	bucket = &la->bucket[block_bucket(rlocator, blkno)];
-	entry->next = *bucket;
-	*bucket = entry - la->entry;
-	dlist_push_tail(&la->recent, &entry->node);
-	return entry;
+		if (use < oldest_use)
+		{
+			oldest = i;
+			oldest_use = use;
+		}
+	}
+	set->blkno[oldest] = blkno;
+	set->entry[oldest] = (BlockEntry) {.rlocator = *rlocator};
+	return &set->entry[oldest];
 }
 
-/* Put one reference into the index. */
+/* Put one reference to a main-fork block into the index. */
 static void
-index_block(Lookahead *la, const DecodedBkpBlock *block, XLogRecPtr lsn)
+index_block(Lookahead *la, const DecodedBkpBlock *block, Position pos)
 {
-	BlockEntry *entry = unconstify(BlockEntry *,
-								   find_entry(la, &block->rlocator, block->blkno));
-
-	if (entry == NULL)
-		entry = new_entry(la, &block->rlocator, block->blkno);
-	else
-	{
-		dlist_delete(&entry->node);
-		dlist_push_tail(&la->recent, &entry->node);
-	}
-
 	/*
 	 * An image that is there only for wal_consistency_checking is not put
 	 * over the block.  Recovery does not prefetch for it either, so such a
 	 * reference says neither that the block is covered nor that it was asked
 	 * for.
 	 */
-	if (block->has_image && block->apply_image)
-		entry->image_lsn = lsn;
-	if (block->flags & BKPBLOCK_WILL_INIT)
-		entry->init_lsn = lsn;
-	if (lookahead_wants_block(block))
-		entry->read_lsn = lsn;
-	entry->last_lsn = lsn;
+	bool		image = block->has_image && block->apply_image;
+	bool		init = (block->flags & BKPBLOCK_WILL_INIT) != 0;
+	bool		read = lookahead_wants_block(block);
+	BlockSet   *set;
+	BlockEntry *entry;
+
+	if (!image && !init && !read)
+		return;
+	set = block_set(la, &block->rlocator, block->blkno);
+	entry = find_entry(set, &block->rlocator, block->blkno);
+	if (entry == NULL)
+		entry = new_entry(set, &block->rlocator, block->blkno, la->head);
+	if (image)
+		entry->image = pos;
+	if (init)
+		entry->init = pos;
+	if (read)
+		entry->read = pos;
+}
+
+/* Have the sets of a record's blocks brought into the processor's caches. */
+static void
+fetch_sets(const Lookahead *la, const DecodedXLogRecord *record)
+{
+	for (int i = 0; i <= record->max_block_id; i++)
+	{
+		const DecodedBkpBlock *block = &record->blocks[i];
+		const BlockSet *set = block_set(la, &block->rlocator, block->blkno);
+
+		__builtin_prefetch(set->blkno);
+		__builtin_prefetch(set->entry);
+	}
 }
 
 /*
@@ -206,7 +235,14 @@ lookahead_advance(Lookahead *la, const DecodedXLogRecord *head,
 {
 	const DecodedXLogRecord *record;
 
-	la->head_lsn = head->lsn;
+	/* every 32 GB of WAL, and at first, start over with a new base */
+	if (tail->lsn - la->base_lsn >= POSITION_LIMIT)
+	{
+		forget_all(la);
+		la->base_lsn = head->lsn;
+	}
+
+	la->head = position(la, head->lsn);
 	if (la->indexed_lsn < head->lsn)
 		record = head;
 	else
@@ -214,12 +250,18 @@ lookahead_advance(Lookahead *la, const DecodedXLogRecord *head,
 
 	for (; record != NULL && record != tail; record = record->next)
 	{
+		Position	pos = position(la, record->lsn);
+
+		/* at last this is the tail, whose blocks we will be asked about */
+		if (record->next)
+			fetch_sets(la, record->next);
+
 		for (int i = 0; i <= record->max_block_id; i++)
 		{
 			const DecodedBkpBlock *block = &record->blocks[i];
 
 			if (block->in_use && block->forknum == MAIN_FORKNUM)
-				index_block(la, block, record->lsn);
+				index_block(la, block, pos);
 		}
 		la->indexed = record;
 		la->indexed_lsn = record->lsn;
@@ -234,15 +276,15 @@ LookaheadVerdict
 lookahead_block(const Lookahead *la, const RelFileLocator *rlocator,
 				BlockNumber blkno)
 {
-	const BlockEntry *entry = find_entry(la, rlocator, blkno);
+	const BlockEntry *entry = find_entry(block_set(la, rlocator, blkno), rlocator, blkno);
 
 	if (entry == NULL)
 		return LOOKAHEAD_UNKNOWN;
-	if (entry->image_lsn != InvalidXLogRecPtr && entry->image_lsn >= la->head_lsn)
+	if (entry->image >= la->head)
 		return LOOKAHEAD_IMAGE;
-	if (entry->init_lsn != InvalidXLogRecPtr && entry->init_lsn >= la->head_lsn)
+	if (entry->init >= la->head)
 		return LOOKAHEAD_INIT;
-	if (entry->read_lsn != InvalidXLogRecPtr && entry->read_lsn >= la->head_lsn)
+	if (entry->read >= la->head)
 		return LOOKAHEAD_REPEATED;
 	return LOOKAHEAD_UNKNOWN;
 }

@@ -11,6 +11,14 @@
 #include "access/xlogreader.h"
 #include "storage/block.h"
 
+/*
+ * Recovery looks ahead by at most this many block references for each unit of
+ * maintenance_io_concurrency (XLOGPREFETCHER_DISTANCE_MULTIPLIER in
+ * xlogprefetcher.c), whose upper limit is 1000.
+ */
+#define LOOKAHEAD_MULTIPLIER		4
+#define LOOKAHEAD_MAX_REFERENCES	4096
+
 typedef struct Lookahead Lookahead;
 
 /* What applying the queue will do to a block before it is next needed. */
@@ -23,7 +31,7 @@ typedef enum LookaheadVerdict
 } LookaheadVerdict;
 
 extern Size lookahead_size(void);
-extern void lookahead_reset(Lookahead *la);
+extern void lookahead_reset(Lookahead *la, int references);
 extern void lookahead_advance(Lookahead *la, const DecodedXLogRecord *head,
 							  const DecodedXLogRecord *tail);
 extern LookaheadVerdict lookahead_block(const Lookahead *la,

@@ -27,10 +27,12 @@
 #include "storage/shmem.h"
 #include "utils/guc.h"
 
+#include "early_walreceiver.h"
 #include "guard.h"
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
 #include "relstats.h"
+#include "waiters.h"
 
 PG_MODULE_MAGIC;
 
@@ -40,12 +42,18 @@ typedef struct Room
 	void		(*init) (void); /* define settings, register callbacks */
 	Size		(*shmem_size) (void);
 	void		(*shmem_startup) (void);	/* attach, or initialise if new */
+	void		(*reset) (void);	/* pg_prefetch_guard_reset(); may be NULL */
+	void		(*shmem_request) (void);	/* ask for locks; may be NULL */
 } Room;
 
 static const Room rooms[] = {
-	{guard_init, guard_shmem_size, guard_shmem_startup},
+	{guard_init, guard_shmem_size, guard_shmem_startup, guard_reset},
 	{relstats_init, relstats_shmem_size, relstats_shmem_startup},
+	{waiters_init, waiters_shmem_size, waiters_shmem_startup, waiters_reset, waiters_shmem_request},
+	{early_walreceiver_init, early_walreceiver_shmem_size, early_walreceiver_shmem_startup},
 };
+
+SQL_FUNCTION(pg_prefetch_guard_reset);
 
 static bool preloaded = false;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -61,7 +69,11 @@ request_shmem(void)
 		prev_shmem_request_hook();
 
 	for (int i = 0; i < lengthof(rooms); i++)
+	{
 		size = add_size(size, MAXALIGN(rooms[i].shmem_size()));
+		if (rooms[i].shmem_request)
+			rooms[i].shmem_request();
+	}
 	RequestAddinShmemSpace(size);
 }
 
@@ -93,6 +105,20 @@ require_preloaded(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("pg_prefetch_guard must be loaded via \"shared_preload_libraries\""),
 				 errhint("Add \"pg_prefetch_guard\" to the \"shared_preload_libraries\" setting of this server and restart it.")));
+}
+
+/*
+ * pg_prefetch_guard_reset() returns void: set all counters to zero.  Superusers
+ * may call it and grant it to others.
+ */
+Datum
+pg_prefetch_guard_reset(PG_FUNCTION_ARGS)
+{
+	require_preloaded();
+	for (int i = 0; i < lengthof(rooms); i++)
+		if (rooms[i].reset)
+			rooms[i].reset();
+	PG_RETURN_VOID();
 }
 
 extern PGDLLEXPORT void _PG_init(void);

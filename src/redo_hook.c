@@ -36,7 +36,6 @@ static const RedoCallbacks *callbacks[MAX_CALLBACKS];
 static int	ncallbacks = 0;
 
 /* Local to the startup process. */
-static bool redo_active = false;
 static XLogReaderState *redo_reader = NULL;
 
 /*
@@ -69,7 +68,6 @@ redo_begins(void)
 	if (original_startup)
 		original_startup();
 
-	redo_active = true;
 	for (int i = 0; i < ncallbacks; i++)
 		if (callbacks[i]->begin)
 			callbacks[i]->begin();
@@ -85,7 +83,6 @@ redo_ends(void)
 	for (int i = 0; i < ncallbacks; i++)
 		if (callbacks[i]->end)
 			callbacks[i]->end();
-	redo_active = false;
 	redo_reader = NULL;
 }
 
@@ -111,16 +108,10 @@ redo_hook_install(void)
 	}
 }
 
-/* Is this process applying WAL: the startup process, between begin and end? */
-bool
-redo_hook_active(void)
-{
-	return redo_active;
-}
-
 /*
- * The reader that records come from, or NULL before the first one was applied.
- * Its decode queue holds what has been decoded but not yet applied.
+ * The reader that records come from, or NULL before the first one was applied
+ * and after the last.  Its decode queue holds what has been decoded but not yet
+ * applied.
  */
 XLogReaderState *
 redo_hook_reader(void)

@@ -23,7 +23,6 @@ typedef struct RedoCallbacks
 
 extern void redo_hook_register(const RedoCallbacks *callbacks);
 extern void redo_hook_install(void);
-extern bool redo_hook_active(void);
 extern XLogReaderState *redo_hook_reader(void);
 
 #endif							/* PPG_REDO_HOOK_H */

@@ -35,6 +35,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/pg_lsn.h"
+#include "utils/tuplestore.h"
 
 #include "pg_prefetch_guard.h"
 #include "relstats.h"
@@ -135,9 +136,10 @@ relstats_shmem_startup(void)
 		heap = binaryheap_allocate(max_relations, compare_heap_keys, NULL);
 		MemoryContextSwitchTo(old);
 	}
+	relstats_clear();
 }
 
-/* Forget all relations.  Startup process only. */
+/* Forget all relations.  Postmaster, before there are any, and startup process. */
 void
 relstats_clear(void)
 {

@@ -29,32 +29,37 @@ streams_reset(Streams *streams)
 /*
  * Note that a block will be read.  Returns true if it is at least the
  * STREAMS_RUN'th of a run of consecutive blocks.
+ *
+ * The last block of a run may be read once more without ending the run.  If
+ * several runs fit, the block is counted to the one seen last.
  */
 bool
 streams_note(Streams *streams, const RelFileLocator *rlocator, BlockNumber blkno)
 {
+	Stream	   *run = NULL;
 	Stream	   *oldest = &streams->stream[0];
 
-	streams->clock++;
 	for (int i = 0; i < STREAMS_TRACKED; i++)
 	{
 		Stream	   *s = &streams->stream[i];
 
-		if (s->used > 0 && s->last + 1 == blkno &&
-			RelFileLocatorEquals(s->rlocator, *rlocator))
-		{
-			s->last = blkno;
-			s->length++;
-			s->used = streams->clock;
-			return s->length >= STREAMS_RUN;
-		}
+		if (blkno - s->last <= 1 && s->used > 0 &&
+			RelFileLocatorEquals(s->rlocator, *rlocator) &&
+			(run == NULL || s->used > run->used))
+			run = s;
 		if (s->used < oldest->used)
 			oldest = s;
 	}
 
-	oldest->rlocator = *rlocator;
-	oldest->last = blkno;
-	oldest->length = 1;
-	oldest->used = streams->clock;
-	return false;
+	if (run == NULL)
+	{
+		run = oldest;
+		run->rlocator = *rlocator;
+		run->length = 1;
+	}
+	else
+		run->length += blkno - run->last;
+	run->last = blkno;
+	run->used = ++streams->clock;
+	return run->length >= STREAMS_RUN;
 }

@@ -8,17 +8,29 @@
 # The folder is removed at the end.  Set PPG_WORK to a folder's name to keep it
 # there and use it again.
 
-# The machine's server: the newest of 15 to 19 unless PG_MAJOR names one.
+# Exit status for "what the tests need can't be had".
+readonly EXIT_UNAVAILABLE=77
+
+# The machine's server: what PG_MAJOR names, else the newest of 15 to 19 that is
+# installed, else the newest that could be.
 find_server()
 {
 	local v
-	for v in ${PG_MAJOR:-19 18 17 16 15}; do
+	[ -z "${PG_MAJOR:-}" ] || return 0
+	for v in 19 18 17 16 15; do
 		if [ -x "/usr/lib/postgresql/$v/bin/postgres" ]; then
 			PG_MAJOR=$v
 			return
 		fi
 	done
-	PG_MAJOR=${PG_MAJOR:-15}
+	prepare_apt "no PostgreSQL from 15 to 19 is installed"
+	for v in 19 18 17 16 15; do
+		if [[ $(apt-cache policy "postgresql-$v") == *"Candidate: $v"* ]]; then
+			PG_MAJOR=$v
+			return
+		fi
+	done
+	unavailable "apt-get offers no PostgreSQL from 15 to 19"
 }
 
 as_root()
@@ -30,26 +42,34 @@ as_root()
 	fi
 }
 
+# Get ready to install something, given why.
+prepare_apt()
+{
+	command -v apt-get >/dev/null ||
+		unavailable "$1; this installs Debian's packages only: elsewhere install the server, its headers, gcc and IPC::Run, then use make"
+	as_root true 2>/dev/null ||
+		unavailable "$1: run this as root, or as a user who may use sudo, or install it first"
+	as_root apt-get update -qq >"$work/apt.log" 2>&1 || true
+}
+
 # Install what is missing of the packages that building and testing need.
 install_packages()
 {
 	local wanted missing=()
-	command -v dpkg-query >/dev/null || die "this needs Debian's packages; install the server, its headers, gcc, make and IPC::Run by hand, then use make"
 	for wanted in "$@"; do
 		[ "$(dpkg-query -W -f '${db:Status-Status}' "$wanted" 2>/dev/null)" = installed ] ||
 			missing+=("$wanted")
 	done
-	[ ${#missing[@]} -eq 0 ] && return
+	[ ${#missing[@]} -gt 0 ] || return 0
 	say "installing ${missing[*]}"
+	prepare_apt "packages are missing (${missing[*]})"
 	# a new server package would otherwise start a cluster of its own
 	[ -e /etc/postgresql-common/createcluster.conf ] ||
 		echo "create_main_cluster = false" |
-		as_root install -D -m 644 /dev/stdin /etc/postgresql-common/createcluster.conf ||
-		die "packages are missing (${missing[*]}) and installing them needs root or sudo"
-	as_root apt-get update -qq >"$work/apt.log" 2>&1 || true
+		as_root install -D -m 644 /dev/stdin /etc/postgresql-common/createcluster.conf
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		-o Dpkg::Options::=--force-confold "${missing[@]}" >>"$work/apt.log" 2>&1 ||
-		{ tail -n 20 "$work/apt.log" >&2; die "could not install ${missing[*]}"; }
+		{ tail -n 20 "$work/apt.log" >&2; unavailable "could not install ${missing[*]}"; }
 }
 
 # Run a command as the unprivileged user, in $work/source.
@@ -63,28 +83,35 @@ as_user()
 	fi
 }
 
+# Copy this source tree, without what was built in it.
+copy_source()
+{
+	mkdir -p "$1"
+	(cd "$(dirname "${BASH_SOURCE[0]}")/.." && tar -cf - --exclude=.git --exclude='tmp_*' \
+		--exclude='*.o' --exclude='*.so' --exclude='*.bc' .) |
+		tar -xf - -C "$1" --no-same-owner
+}
+
 # Copy the machine's server, build the extension and install it there.
 build()
 {
-	local server=$work/server top
-	top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+	local server=$work/server
 	PG_CONFIG=$server/usr/lib/postgresql/$PG_MAJOR/bin/pg_config
 
-	say "building for PostgreSQL $PG_MAJOR in $work"
-	mkdir -p "$work/source" "$work/tmp"
+	say "$("/usr/lib/postgresql/$PG_MAJOR/bin/postgres" --version): building in $work"
+	mkdir -p "$work/tmp"
 	if [ ! -x "$PG_CONFIG" ]; then
 		mkdir -p "$server"/usr/{lib,share}/postgresql
 		cp -a "/usr/lib/postgresql/$PG_MAJOR" "$server/usr/lib/postgresql/"
 		cp -a "/usr/share/postgresql/$PG_MAJOR" "$server/usr/share/postgresql/"
 		ln -sfn /usr/include "$server/usr/include"
 	fi
-	(cd "$top" && tar -cf - --exclude=.git --exclude=tmp_check --exclude=tmp_regress --exclude='*.o' --exclude='*.so' --exclude='*.bc' .) |
-		tar -xf - -C "$work/source" --no-same-owner
+	copy_source "$work/source"
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres: "$work/source" "$work/server" "$work/tmp"
 		chown postgres: "$work"
 	fi
-	as_user make -s -j2 with_llvm=no PG_CONFIG="$PG_CONFIG" install >"$work/build.log" 2>&1 ||
+	as_user make -s -j2 PG_CONFIG="$PG_CONFIG" install >"$work/build.log" 2>&1 ||
 		{ cat "$work/build.log" >&2; die "the build failed"; }
 	! grep -i warning "$work/build.log" >&2 || die "the build has warnings"
 }
@@ -100,6 +127,12 @@ die()
 	exit 1
 }
 
+unavailable()
+{
+	echo "run: $*" >&2
+	exit $EXIT_UNAVAILABLE
+}
+
 # Make $work; see that nothing is left of it, whatever happens.
 start_work()
 {
@@ -113,13 +146,14 @@ start_work()
 	trap 'exit 130' INT TERM HUP
 }
 
-# Stop every server started below $work, undo the throttled disk if there is
-# one, then remove $work.
+# Stop what still runs: a suite, every server started below $work.  Undo the
+# throttled disk if there is one, then remove $work.
 end_work()
 {
 	local status=$? pidfile pid
 	trap - EXIT
 	trap '' INT TERM HUP
+	[ -z "${job:-}" ] || kill -TERM -- "-$job" 2>/dev/null || true
 	# what waits for the throttled disk could not be stopped
 	! declare -F throttle_limit >/dev/null || throttle_limit none
 	find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do

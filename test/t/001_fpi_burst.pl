@@ -1,5 +1,7 @@
 # An UPDATE of scattered rows right after a checkpoint: every page's first
-# change carries an image, so that reading any of them on the standby is waste.
+# change carries an image of it, so that reading the page for the later ones is
+# waste.  One backup and the WAL since are replayed again and again, each time
+# with other settings, under strace.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -7,18 +9,90 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use StandbyPair;
 
-my $primary = new_primary('primary');
+my $primary = new_primary('primary', archive => 1);
 
-$primary->safe_psql('postgres',
-	q{CREATE TABLE t AS SELECT i AS id, repeat('x', 100) AS pad FROM generate_series(1, 200000) i});
-my $standby = new_standby('standby', $primary, conf => "shared_buffers = 1MB\n");
+make_pages($primary, 't', 3000);
+$primary->backup('before');
+burst($primary, 't');
+archive_all($primary);
 
-$primary->safe_psql('postgres', q{CHECKPOINT; UPDATE t SET pad = repeat('y', 100) WHERE id % 20 = 0});
-same_data($primary, $standby, 'FPI burst');
+my $data = checksums($primary);
+my $traced = can_trace();
 
-my $s = guard_stats($standby);
-diag join ' ', map { "$_=$s->{$_}" } sort keys %$s;
-cmp_ok($s->{covered_by_image}, '>', 1000, 'requests were covered by images');
-cmp_ok($s->{issued}, '<=', $s->{covered_by_image} / 1000 + 1, 'hardly any was issued');
+# Replay with some settings; returns the guard's row and the calls that strace
+# saw.
+sub replay
+{
+	my ($name, $conf) = @_;
+	my $node = new_replay($name, $primary, backup => 'before', conf => $conf, trace => $traced);
+	my $s = guard_stats($node);
+	my $table = relation_stats($node, 't', 'requests, issued, covered_by_image');
+
+	counted_once($s, $name);
+	is(checksums($node), $data, "$name: data is the same");
+	amcheck_clean($node, $name);
+	$node->stop;
+	return ($s, $traced ? willneed_calls($node) : undef, $table);
+}
+
+# Compare what strace saw with what it should have seen.
+sub saw
+{
+	my ($calls, $expected, $what) = @_;
+
+  SKIP:
+	{
+		skip "processes can't be traced here", 1 unless $traced;
+		is($calls, $expected, $what);
+	}
+	return;
+}
+
+# The guard drops them: of the table, less than one in a thousand goes out.
+my ($filter, $calls, $table) = replay('filter', '');
+my ($requests, $issued, $covered) = split /\|/, $table;
+
+is($filter->{mode}, 'filter', 'the guard filters by default');
+is($filter->{filter_status}, 'active', 'the filter is active');
+cmp_ok($covered, '>', 2500, "requests for the table's pages were covered by images");
+cmp_ok($issued, '<', $covered / 1000, 'less than one in a thousand was issued');
+cmp_ok($filter->{issued}, '<', $filter->{requests} / 20, 'others were few');
+saw($calls, $filter->{issued}, 'filter: the kernel saw those that count as issued');
+
+# Audit lets all through and counts the same.
+(my $audit, $calls, $table) = replay('audit', "pg_prefetch_guard.mode = audit\n");
+
+is($audit->{mode}, 'audit', 'mode is shown');
+is_deeply(
+	[ @$audit{qw(requests issued suppressed covered_by_image covered_by_init repeated sequential unattributed records wal_bytes fpi_bytes)} ],
+	[ @$filter{qw(requests issued suppressed covered_by_image covered_by_init repeated sequential unattributed records wal_bytes fpi_bytes)} ],
+	'audit counts what filter counts');
+is($table, "$requests|$issued|$covered", '... for the table as well');
+saw($calls, $audit->{requests}, 'audit: the kernel saw every request');
+
+# Off does not even look.
+(my $off, $calls, $table) = replay('off', "pg_prefetch_guard.mode = off\n");
+
+is($off->{mode}, 'off', 'mode is shown');
+is($off->{requests}, $filter->{requests}, 'off: as many requests');
+is($off->{suppressed}, 0, 'off: none suppressed');
+is($table, '', 'off: relations are not counted');
+saw($calls, $off->{requests}, 'off: the kernel saw every request');
+
+# Whoever switches prefetch off gets none from us.
+for my $setting ('recovery_prefetch = off', 'maintenance_io_concurrency = 0')
+{
+	(my $none, $calls) = replay('none_' . ($setting =~ s/\W+/_/gr), "$setting\n");
+	nothing_asked($none, $setting);
+	saw($calls, 0, "$setting: the kernel saw no request");
+}
+
+# A long look ahead sees the images just as well.
+(my $deep, $calls, $table) =
+  replay('deep', "maintenance_io_concurrency = 1000\nwal_decode_buffer_size = 64MB\n");
+($requests, $issued, $covered) = split /\|/, $table;
+cmp_ok($covered, '>', 2500, 'concurrency 1000: requests were covered by images');
+cmp_ok($issued, '<', $covered / 1000, 'concurrency 1000: less than one in a thousand was issued');
+saw($calls, $deep->{issued}, 'concurrency 1000: the kernel saw those that count as issued');
 
 done_testing();

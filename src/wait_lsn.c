@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait_lsn.c
+ *	  CALL pg_wait_for_lsn(): what PostgreSQL 19's WAIT FOR LSN does.
+ *
+ * A snapshot held by a session of a standby can be what stops replay, so a wait
+ * that holds one may wait for itself.  That is why 19 has a statement for it.
+ * A procedure is called with a snapshot, but not because it needs one: the
+ * portal that runs CALL sets one up, as for most utility statements, and is
+ * prepared to find it gone (VACUUM, or a procedure that commits).  A CALL that
+ * returns a row holds it twice, as the active snapshot and, registered, as what
+ * its stored result might need.  Our result needs nothing, so we let go of both;
+ * the portal takes a new one to send the row with.
+ *
+ * This is sound only if these snapshots are all there are, and ours: there must
+ * be nobody between the portal and us who counts on his being there.  So first
+ * of all we make sure that the active portal executes the CALL of this very
+ * procedure and that the active snapshot is the portal's own.  It is not when we
+ * are reached through a function, be it one that computes an argument of that
+ * CALL.
+ *
+ * Messages and SQLSTATEs are those of 19, so that a client need not care which
+ * of the two it talks to.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+#include "compat.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "storage/proc.h"
+#include "tcop/pquery.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/pg_lsn.h"
+#include "utils/portal.h"
+#include "utils/snapmgr.h"
+
+#include "pg_prefetch_guard.h"
+#include "waiters.h"
+
+SQL_FUNCTION(pg_wait_for_lsn);
+SQL_FUNCTION(pg_wait_for_lsn_ms);
+SQL_FUNCTION(pg_wait_for_lsn_replay_ms);
+
+/* Is the active portal's statement the CALL of this procedure? */
+static bool
+portal_calls(Oid procedure)
+{
+	const PlannedStmt *pstmt;
+
+	if (ActivePortal == NULL || ActivePortal->strategy != PORTAL_UTIL_SELECT ||
+		ActivePortal->stmts == NIL)
+		return false;
+	pstmt = linitial_node(PlannedStmt, ActivePortal->stmts);
+	return pstmt->utilityStmt != NULL && IsA(pstmt->utilityStmt, CallStmt) &&
+		((CallStmt *) pstmt->utilityStmt)->funcexpr->funcid == procedure;
+}
+
+/* Is the portal's snapshot the active one? */
+static bool
+portal_snapshot_is_active(void)
+{
+	return ActivePortal->portalSnapshot != NULL && ActiveSnapshotSet() &&
+		GetActiveSnapshot() == ActivePortal->portalSnapshot;
+}
+
+/* Raise an error unless called as a statement of its own. */
+static void
+require_toplevel(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		!portal_calls(fcinfo->flinfo->fn_oid) || !portal_snapshot_is_active())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s can only be executed as a top-level statement",
+						"pg_wait_for_lsn"),
+				 errdetail("pg_wait_for_lsn cannot be used within a function, procedure, or DO block.")));
+}
+
+/*
+ * Let go of the portal's snapshots, and raise an error if there are more.
+ * require_toplevel() has been called.
+ */
+static void
+release_snapshots(void)
+{
+	Portal		portal = ActivePortal;
+
+	PopActiveSnapshot();
+	portal->portalSnapshot = NULL;
+	if (portal->holdSnapshot)
+	{
+		UnregisterSnapshotFromOwner(portal->holdSnapshot, portal->resowner);
+		portal->holdSnapshot = NULL;
+	}
+	InvalidateCatalogSnapshot();
+
+	if (HaveRegisteredOrActiveSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pg_wait_for_lsn must be called without an active or registered snapshot"),
+				 IsolationUsesXactSnapshot() ?
+				 errdetail("pg_wait_for_lsn cannot be executed within a transaction with an isolation level higher than READ COMMITTED.") :
+				 errdetail("The transaction holds another snapshot, for example that of an open cursor.")));
+	Assert(MyProc->xmin == InvalidTransactionId);
+}
+
+/* An argument, which must not be NULL. */
+static Datum
+get_argument(FunctionCallInfo fcinfo, int n, const char *name)
+{
+	if (PG_ARGISNULL(n))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("argument \"%s\" must not be null", name)));
+	return PG_GETARG_DATUM(n);
+}
+
+static WaitMode
+parse_mode(const char *name)
+{
+	for (int mode = 0; mode < WAIT_NMODES; mode++)
+		if (pg_strcasecmp(name, wait_mode_name(mode)) == 0)
+			return mode;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized value for %s option \"%s\": \"%s\"",
+					"WAIT", "mode", name)));
+}
+
+/* Check a timeout in milliseconds. */
+static int
+check_timeout(double ms)
+{
+	ms = rint(ms);
+	if (isnan(ms) || !FLOAT8_FITS_IN_INT32(ms))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("timeout value is out of range")));
+	if (ms < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("timeout cannot be negative")));
+	return (int) ms;
+}
+
+/* A timeout as settings have it, with or without a unit, in milliseconds. */
+static int
+parse_timeout(const char *value)
+{
+	const char *hint = NULL;
+	double		ms;
+
+	if (!parse_real(value, &ms, GUC_UNIT_MS, &hint))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid timeout value: \"%s\"", value),
+				 hint ? errhint("%s", _(hint)) : 0));
+	return check_timeout(ms);
+}
+
+/* What is done to WAL, as messages have it. */
+static const char *
+mode_participle(WaitMode mode)
+{
+	switch (mode)
+	{
+		case WAIT_MODE_STANDBY_REPLAY:
+			return "replayed";
+		case WAIT_MODE_STANDBY_WRITE:
+			return "written";
+		case WAIT_MODE_STANDBY_FLUSH:
+		case WAIT_MODE_PRIMARY_FLUSH:
+			return "flushed";
+	}
+	pg_unreachable();
+}
+
+static void
+report_timeout(WaitMode mode, XLogRecPtr target)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_QUERY_CANCELED),
+			 errmsg("timed out while waiting for target LSN %X/%08X to be %s; current %s LSN %X/%08X",
+					LSN_FORMAT_ARGS(target), mode_participle(mode),
+					wait_mode_name(mode), LSN_FORMAT_ARGS(wait_mode_position(mode)))));
+}
+
+static void
+report_not_in_recovery(WaitMode mode, XLogRecPtr target)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("recovery is not in progress"),
+			 PromoteIsTriggered() ?
+			 errdetail("Recovery ended before target LSN %X/%08X was %s; last %s LSN %X/%08X.",
+					   LSN_FORMAT_ARGS(target), mode_participle(mode),
+					   wait_mode_name(mode), LSN_FORMAT_ARGS(wait_mode_position(mode))) :
+			 errhint("Waiting for the %s LSN can only be executed during recovery.",
+					 wait_mode_name(mode))));
+}
+
+/* The row that CALL returns. */
+static Datum
+status_row(TupleDesc tupdesc, const char *status)
+{
+	Datum		value = CStringGetTextDatum(status);
+	bool		isnull = false;
+
+	return HeapTupleGetDatum(heap_form_tuple(tupdesc, &value, &isnull));
+}
+
+/*
+ * Wait, and return the status.  Arguments have been checked, the most general
+ * condition, that the call is a statement of its own, before them.
+ */
+static Datum
+wait_for_lsn(FunctionCallInfo fcinfo, XLogRecPtr target, WaitMode mode,
+			 int timeout, bool no_throw)
+{
+	TupleDesc	tupdesc;
+
+	/* this may look into catalogs, so not later */
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	tupdesc = BlessTupleDesc(tupdesc);
+
+	release_snapshots();
+	if (mode == WAIT_MODE_PRIMARY_FLUSH && RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("recovery is in progress"),
+				 errhint("Waiting for primary_flush can only be done on a primary server. "
+						 "Use standby_flush mode on a standby server.")));
+
+	switch (wait_until_reached(mode, target, timeout))
+	{
+		case WAIT_OUTCOME_SUCCESS:
+			return status_row(tupdesc, "success");
+		case WAIT_OUTCOME_TIMEOUT:
+			if (!no_throw)
+				report_timeout(mode, target);
+			return status_row(tupdesc, "timeout");
+		case WAIT_OUTCOME_NOT_IN_RECOVERY:
+			if (!no_throw)
+				report_not_in_recovery(mode, target);
+			return status_row(tupdesc, "not in recovery");
+		case WAIT_OUTCOME_CANCELED:
+		case WAIT_OUTCOME_FAILED:
+			break;				/* not returned, but raised */
+	}
+	pg_unreachable();
+}
+
+/*
+ * pg_wait_for_lsn(target pg_lsn, mode text, timeout text, no_throw boolean,
+ * INOUT status text): wait until this server has reached 'target'.  The timeout
+ * is a number with or without a unit, milliseconds if without; zero waits for
+ * ever.  Sets status to "success", or if no_throw is true also to "timeout" or
+ * "not in recovery", which are errors (57014, 55000) if not.
+ */
+Datum
+pg_wait_for_lsn(PG_FUNCTION_ARGS)
+{
+	XLogRecPtr	target;
+	WaitMode	mode;
+	int			timeout;
+	bool		no_throw;
+
+	require_preloaded();
+	require_toplevel(fcinfo);
+	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
+	mode = parse_mode(TextDatumGetCString(get_argument(fcinfo, 1, "mode")));
+	timeout = parse_timeout(TextDatumGetCString(get_argument(fcinfo, 2, "timeout")));
+	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
+
+	return wait_for_lsn(fcinfo, target, mode, timeout, no_throw);
+}
+
+/*
+ * pg_wait_for_lsn(target pg_lsn, mode text, timeout float8, no_throw boolean,
+ * INOUT status text): the same with a timeout in milliseconds.
+ */
+Datum
+pg_wait_for_lsn_ms(PG_FUNCTION_ARGS)
+{
+	XLogRecPtr	target;
+	WaitMode	mode;
+	int			timeout;
+	bool		no_throw;
+
+	require_preloaded();
+	require_toplevel(fcinfo);
+	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
+	mode = parse_mode(TextDatumGetCString(get_argument(fcinfo, 1, "mode")));
+	timeout = check_timeout(DatumGetFloat8(get_argument(fcinfo, 2, "timeout")));
+	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
+
+	return wait_for_lsn(fcinfo, target, mode, timeout, no_throw);
+}
+
+/*
+ * pg_wait_for_lsn(target pg_lsn, timeout float8, INOUT status text,
+ * no_throw boolean): the same for mode standby_replay.
+ */
+Datum
+pg_wait_for_lsn_replay_ms(PG_FUNCTION_ARGS)
+{
+	XLogRecPtr	target;
+	int			timeout;
+	bool		no_throw;
+
+	require_preloaded();
+	require_toplevel(fcinfo);
+	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
+	timeout = check_timeout(DatumGetFloat8(get_argument(fcinfo, 1, "timeout")));
+	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
+
+	return wait_for_lsn(fcinfo, target, WAIT_MODE_STANDBY_REPLAY, timeout, no_throw);
+}
