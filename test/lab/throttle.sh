@@ -19,6 +19,7 @@ throttle_group=
 throttle_file=
 throttle_sampler=
 throttle_memory_group=
+throttle_cpu_group=
 
 # Make $disk, of at most $1 GB (the file is sparse); the file is in folder $2.
 throttle_start()
@@ -29,6 +30,7 @@ throttle_start()
 	if throttle_mount "$1" && throttle_make_group; then
 		throttle=yes
 		throttle_queue
+		throttle_priority
 	else
 		say "no throttled disk: $throttle_reason"
 		throttle_stop
@@ -75,7 +77,7 @@ throttle_mount()
 throttle_make_group()
 {
 	local root
-	root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)blkio(,|$)/ { print $2; exit }' /proc/mounts)
+	root=$(throttle_v1 blkio)
 	if [ -n "$root" ]; then
 		throttle_file=blkio.throttle.read_iops_device
 	else
@@ -109,13 +111,34 @@ throttle_limit()
 	echo "$device $value" >"$throttle_group/$throttle_file"
 }
 
+# Where version 1's controller of that name has its groups, or nothing.
+throttle_v1()
+{
+	awk -v c="$1" '$3 == "cgroup" && $4 ~ "(^|,)" c "(,|$)" { print $2; exit }' /proc/mounts
+}
+
+# Let servers started with throttle_exec go before whatever else needs the CPU,
+# which would only add noise.  Where that can't be had there is more noise.
+throttle_priority()
+{
+	local root
+	root=$(throttle_v1 cpu)
+	if [ -n "$root" ]; then
+		throttle_cpu_group=$root/pg_prefetch_guard.$$
+		mkdir "$throttle_cpu_group" && echo 262144 >"$throttle_cpu_group/cpu.shares"
+	else
+		echo +cpu >"${throttle_group%/*}/cgroup.subtree_control" &&
+			echo 10000 >"$throttle_group/cpu.weight"
+	fi 2>/dev/null || throttle_cpu_group=
+}
+
 # Let servers started with throttle_exec use that many MB, page cache included,
 # or "none".  Else the machine's memory would keep what was read or written once.
 throttle_memory()
 {
 	local value=$1 root
 	[ "$value" = none ] || value=$((value * 1024 * 1024))
-	root=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts)
+	root=$(throttle_v1 memory)
 	if [ -n "$root" ]; then
 		throttle_memory_group=$root/pg_prefetch_guard.$$
 		mkdir -p "$throttle_memory_group"
@@ -129,7 +152,7 @@ throttle_memory()
 # Run a command, and what it starts, under the limits.
 throttle_exec()
 (
-	for group in $throttle_group $throttle_memory_group; do
+	for group in $throttle_group $throttle_memory_group $throttle_cpu_group; do
 		echo "$BASHPID" >"$group/cgroup.procs"
 	done
 	"$@"
@@ -166,7 +189,7 @@ throttle_stop()
 	local i group
 	[ -n "$disk" ] || return 0
 	throttle_sample_end
-	for group in $throttle_group $throttle_memory_group; do
+	for group in $throttle_group $throttle_memory_group $throttle_cpu_group; do
 		# processes that were killed may take a moment to go
 		for i in 1 2 3 4 5 6 7 8 9 10; do
 			rmdir "$group" 2>/dev/null && break
@@ -175,6 +198,7 @@ throttle_stop()
 	done
 	throttle_group=
 	throttle_memory_group=
+	throttle_cpu_group=
 	if [ -n "$throttle_loop" ]; then
 		for i in 1 2 3 4 5 6 7 8 9 10; do
 			! mountpoint -q "$disk" || umount "$disk" 2>/dev/null || { sleep 0.2; continue; }
