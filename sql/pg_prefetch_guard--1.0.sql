@@ -82,6 +82,17 @@ GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_relations() TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard_relations TO pg_monitor;
 
+COMMENT ON VIEW pg_stat_prefetch_guard IS
+	'what recovery asked to be prefetched, and what became of it';
+COMMENT ON VIEW pg_stat_prefetch_guard_relations IS
+	'the relations that recovery asked most for';
+COMMENT ON FUNCTION pg_stat_get_prefetch_guard() IS
+	'row of the view pg_stat_prefetch_guard';
+COMMENT ON FUNCTION pg_stat_get_prefetch_guard_relations() IS
+	'rows of the view pg_stat_prefetch_guard_relations, without names';
+COMMENT ON FUNCTION pg_prefetch_guard_reset() IS
+	'set the counters of pg_prefetch_guard to zero';
+
 
 /*
  * Waiting: PostgreSQL 19's WAIT FOR LSN, for everybody.
@@ -166,6 +177,15 @@ GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_waits() TO pg_monitor;
 GRANT SELECT ON pg_prefetch_guard_waiters TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard_waits TO pg_monitor;
 
+COMMENT ON VIEW pg_prefetch_guard_waiters IS
+	'who waits for an LSN';
+COMMENT ON VIEW pg_stat_prefetch_guard_waits IS
+	'waits for an LSN that have ended, by mode';
+COMMENT ON FUNCTION pg_get_prefetch_guard_waiters() IS
+	'rows of the view pg_prefetch_guard_waiters';
+COMMENT ON FUNCTION pg_stat_get_prefetch_guard_waits() IS
+	'rows of the view pg_stat_prefetch_guard_waits';
+
 
 /*
  * The walreceiver that is started while local WAL is still being replayed.
@@ -188,3 +208,8 @@ CREATE VIEW pg_stat_prefetch_guard_receiver AS
 REVOKE ALL ON FUNCTION pg_stat_get_prefetch_guard_receiver() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION pg_stat_get_prefetch_guard_receiver() TO pg_monitor;
 GRANT SELECT ON pg_stat_prefetch_guard_receiver TO pg_monitor;
+
+COMMENT ON VIEW pg_stat_prefetch_guard_receiver IS
+	'WAL receivers that were started while local WAL was being replayed';
+COMMENT ON FUNCTION pg_stat_get_prefetch_guard_receiver() IS
+	'row of the view pg_stat_prefetch_guard_receiver';

@@ -41,7 +41,6 @@
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "guard.h"
@@ -339,7 +338,7 @@ guard_init(void)
 							 0,
 							 NULL, NULL, NULL);
 
-	lookahead = MemoryContextAlloc(TopMemoryContext, lookahead_size());
+	lookahead = MemoryContextAlloc(room_memory(), lookahead_size());
 	streams_reset(&streams);
 	redo_hook_register(&guard_callbacks);
 

@@ -26,6 +26,7 @@
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 
 #include "early_walreceiver.h"
 #include "guard.h"
@@ -48,11 +49,33 @@ typedef struct Room
 } Room;
 
 static const Room rooms[] = {
-	{NULL, redo_hook_shmem_size, redo_hook_shmem_startup},
-	{guard_init, guard_shmem_size, guard_shmem_startup, guard_reset},
-	{relstats_init, relstats_shmem_size, relstats_shmem_startup},
-	{waiters_init, waiters_shmem_size, waiters_shmem_startup, waiters_reset, waiters_shmem_request},
-	{early_walreceiver_init, early_walreceiver_shmem_size, early_walreceiver_shmem_startup},
+	{
+		.shmem_size = redo_hook_shmem_size,
+		.shmem_startup = redo_hook_shmem_startup
+	},
+	{
+		.init = guard_init,
+		.shmem_size = guard_shmem_size,
+		.shmem_startup = guard_shmem_startup,
+		.reset = guard_reset
+	},
+	{
+		.init = relstats_init,
+		.shmem_size = relstats_shmem_size,
+		.shmem_startup = relstats_shmem_startup
+	},
+	{
+		.init = waiters_init,
+		.shmem_size = waiters_shmem_size,
+		.shmem_startup = waiters_shmem_startup,
+		.reset = waiters_reset,
+		.shmem_request = waiters_shmem_request
+	},
+	{
+		.init = early_walreceiver_init,
+		.shmem_size = early_walreceiver_shmem_size,
+		.shmem_startup = early_walreceiver_shmem_startup
+	},
 };
 
 SQL_FUNCTION(pg_prefetch_guard_reset);
@@ -60,6 +83,23 @@ SQL_FUNCTION(pg_prefetch_guard_reset);
 static bool preloaded = false;
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 static shmem_startup_hook_type prev_shmem_startup_hook = NULL;
+
+/*
+ * Where rooms keep what the startup process needs.  They allocate it in the
+ * postmaster, so that the startup process never has to.  The context has the
+ * library's name, so that pg_backend_memory_contexts, in any backend, tells how
+ * much that is.
+ */
+MemoryContext
+room_memory(void)
+{
+	static MemoryContext context = NULL;
+
+	if (context == NULL)
+		context = AllocSetContextCreate(TopMemoryContext, "pg_prefetch_guard",
+										ALLOCSET_SMALL_SIZES);
+	return context;
+}
 
 /* Ask for shared memory, once per server start. */
 static void

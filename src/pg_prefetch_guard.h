@@ -9,5 +9,6 @@
 #define PG_PREFETCH_GUARD_H
 
 extern void require_preloaded(void);
+extern MemoryContext room_memory(void);
 
 #endif							/* PG_PREFETCH_GUARD_H */

@@ -33,7 +33,6 @@
 #include "port/atomics.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/pg_lsn.h"
 #include "utils/tuplestore.h"
 
@@ -129,7 +128,7 @@ relstats_shmem_startup(void)
 
 	if (heap == NULL)			/* not after a crash restart */
 	{
-		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+		MemoryContext old = MemoryContextSwitchTo(room_memory());
 
 		bucket = palloc(max_relations * sizeof(int));
 		heap_key = palloc(max_relations * sizeof(uint64));
