@@ -116,7 +116,7 @@ for my $victim ('startup process', 'postmaster')
 # A restart sends waiters away; the next ones come.
 my $waiter = start_session($standby, $far_call);
 wait_for_waiters($standby, 1);
-$standby->restart('fast');
+$standby->restart;
 my ($out, $err) = finish_session($waiter);
 like($err, qr/terminating connection due to administrator command/, 'restart: the waiter is told');
 is(status_of($standby, "'" . commit_lsn($primary) . "'"), 'success', 'restart: waits work');

@@ -46,7 +46,7 @@ $primary->backup('idle');
 my $idle = new_standby('idle', $primary, backup => 'idle', start => 0);
 $primary->stop('fast');
 $idle->start;
-$idle->restart('fast');			# starts at a restart point with nothing after it
+$idle->restart;			# starts at a restart point with nothing after it
 my $waiter = start_session($idle, "CALL pg_wait_for_lsn('$far', no_throw => true)");
 wait_for_waiters($idle, 1);
 $idle->promote;
