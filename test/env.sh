@@ -72,6 +72,25 @@ install_packages()
 		{ tail -n 20 "$work/apt.log" >&2; unavailable "could not install ${missing[*]}"; }
 }
 
+# Put a program on PATH that is not installed, since its package would start a
+# service: unpack it below $work, and install only what it depends on.  Tests
+# that want it are skipped where that fails.
+borrow_program()
+{
+	local name=$1 deb
+	PATH=$PATH:$work/$name/usr/sbin:/usr/sbin
+	! command -v "$name" >/dev/null || return 0
+	say "unpacking $name"
+	(
+		mkdir -p "$work/$name" && cd "$work/$name" && as_root true &&
+			{ apt-get download "$name" || { as_root apt-get update -qq && apt-get download "$name"; }; } &&
+			deb=$(echo "$name"_*.deb) &&
+			as_root env DEBIAN_FRONTEND=noninteractive apt-get satisfy -y -qq \
+				--no-install-recommends "$(dpkg-deb -f "$deb" Depends)" &&
+			dpkg -x "$deb" .
+	) >>"$work/apt.log" 2>&1 || echo "   $name can't be had"
+}
+
 # Run a command as the unprivileged user, in $work/source.
 as_user()
 {
