@@ -60,9 +60,9 @@ is($primary->safe_psql('postgres', q{
 	}) =~ s/success\n|timeout\n|success$|timeout$//gr, '', 'primary_flush at page boundaries');
 
 # Wait for something that comes later.
-my $session = start_session($primary, q{CALL pg_wait_for_lsn(pg_current_wal_insert_lsn() + 5000::numeric, 'primary_flush')});
+my $session = start_session($primary, q{CALL pg_wait_for_lsn(pg_current_wal_insert_lsn() + 20000::numeric, 'primary_flush')});
 wait_for_waiters($primary, 1);
-$primary->safe_psql('postgres', 'INSERT INTO t SELECT 0 FROM generate_series(1, 200)');
+$primary->safe_psql('postgres', 'INSERT INTO t SELECT 0 FROM generate_series(1, 500)');
 is(finish_session($session), 'success', 'primary_flush of what is written later');
 
 # Timeouts, in all ways to write them.

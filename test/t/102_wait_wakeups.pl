@@ -38,6 +38,9 @@ sub fencepost
 	return;
 }
 
+# Waiters are given targets far enough for what a primary may write of its own
+# accord.
+
 # Replay is paused, so that replayed < written, flushed; what has been received
 # is waited for meanwhile, and replay is waited through the pause.
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
@@ -91,14 +94,14 @@ is(finish_session($_), 'success', 'woken after the walreceiver came back') for @
 
 # Positions pass targets while walreceivers come and go.
 $standby->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_wal_receiver');
-my @sessions = map { start_session($standby, "CALL pg_wait_for_lsn(pg_last_wal_replay_lsn() + ($_ * 3000)::numeric, '" .
+my @sessions = map { start_session($standby, "CALL pg_wait_for_lsn(pg_last_wal_replay_lsn() + (20000 + $_ * 3000)::numeric, '" .
 	('standby_write', 'standby_flush', 'standby_replay')[ $_ % 3 ] . "')") } 1 .. 9;
 wait_for_waiters($standby, 9);
 for (1 .. 5)
 {
 	my $pid = $standby->safe_psql('postgres', 'SELECT pid FROM pg_stat_wal_receiver');
 	kill 'TERM', $pid if $pid ne '';
-	$primary->safe_psql('postgres', 'INSERT INTO t SELECT 4 FROM generate_series(1, 100)');
+	$primary->safe_psql('postgres', 'INSERT INTO t SELECT 4 FROM generate_series(1, 200)');
 }
 is(join(' ', map { scalar finish_session($_) } @sessions), join(' ', ('success') x 9), 'across walreceiver restarts');
 
@@ -106,14 +109,15 @@ is(join(' ', map { scalar finish_session($_) } @sessions), join(' ', ('success')
 # one moment to the next.
 is(waits($standby, 'standby_flush', 'wakeup'), 'event', 'standby_flush is woken');
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
-$session = start_session($standby, "CALL pg_wait_for_lsn(pg_last_wal_receive_lsn() + 200::numeric, 'standby_flush')");
-my $session2 = start_session($standby, "CALL pg_wait_for_lsn(pg_last_wal_receive_lsn() + 200::numeric, 'standby_write')");
+$session = start_session($standby, "CALL pg_wait_for_lsn(pg_last_wal_receive_lsn() + 20000::numeric, 'standby_flush')");
+my $session2 = start_session($standby, "CALL pg_wait_for_lsn(pg_last_wal_receive_lsn() + 20000::numeric, 'standby_write')");
 wait_for_waiters($standby, 2);
 reconfigure($standby, 'wal_receiver_status_interval = 0');
 $standby->poll_query_until('postgres',
 	q{SELECT wakeup = 'polling' FROM pg_stat_prefetch_guard_waits WHERE mode = 'standby_flush'}) or die;
 is(waits($standby, 'standby_write', 'wakeup'), 'event', 'standby_write still is');
-$lsn = commit_lsn($primary) for 1 .. 3;
+$primary->safe_psql('postgres', 'INSERT INTO t SELECT 0 FROM generate_series(1, 500)');
+$lsn = commit_lsn($primary);
 is(finish_session($_), 'success', 'without replies: reached while asleep') for $session, $session2;
 is(status_of($standby, "'$lsn', '$_'"), 'success', "without replies: $_") for 'standby_write', 'standby_flush';
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
@@ -124,9 +128,9 @@ $standby->poll_query_until('postgres',
 
 # A cascaded standby.
 my $cascade = new_standby('cascade', $standby);
-$session = start_session($cascade, "CALL pg_wait_for_lsn(pg_last_wal_replay_lsn() + 3000::numeric)");
+$session = start_session($cascade, "CALL pg_wait_for_lsn(pg_last_wal_replay_lsn() + 20000::numeric)");
 wait_for_waiters($cascade, 1);
-$primary->safe_psql('postgres', 'INSERT INTO t SELECT 5 FROM generate_series(1, 200)');
+$primary->safe_psql('postgres', 'INSERT INTO t SELECT 5 FROM generate_series(1, 500)');
 is(finish_session($session), 'success', 'cascade: woken');
 $lsn = commit_lsn($primary, 6);
 is(status_of($cascade, "'$lsn', '$_'"), 'success', "cascade: $_") for 'standby_write', 'standby_flush';

@@ -33,6 +33,7 @@ pidfile = $dir/pid
 EOT
 my $output = '';
 my $bouncer = IPC::Run::start([ $pgbouncer, "$dir/ini" ], '<', \undef, '>&', \$output);
+END { IPC::Run::kill_kill($bouncer) if defined $bouncer && $bouncer->pumpable }
 my $through = "host=$dir port=$port dbname=postgres user=$user";
 
 for (1 .. 100)
