@@ -162,7 +162,7 @@ start_work()
 		work=$(mktemp -d "${TMPDIR:-/tmp}/pg_prefetch_guard.XXXXXX")
 	fi
 	trap end_work EXIT
-	trap 'exit 130' INT TERM HUP
+	trap 'echo "run: interrupted" >&2; exit 130' INT TERM HUP
 }
 
 # Stop what still runs: a suite, every server started below $work.  Undo the

@@ -63,7 +63,7 @@ show_failure()
 	local log=$1 left
 	cat "$log"
 	{
-		find "$work/source" -name regression.diffs -size +0
+		find "$work/source" -name regression.diffs -size +0 2>/dev/null || true
 		sed -n "s|^test/t/\(.*\)\.pl .*(Wstat: .*|$work/source/tmp_check/log/regress_log_\1|p" "$log"
 	} | while read -r left; do
 		echo "--- the end of $left:"
