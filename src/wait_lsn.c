@@ -262,6 +262,41 @@ wait_for_lsn(FunctionCallInfo fcinfo, XLogRecPtr target, WaitMode mode,
 	pg_unreachable();
 }
 
+static int
+timeout_from_text(Datum timeout)
+{
+	return parse_timeout(TextDatumGetCString(timeout));
+}
+
+static int
+timeout_from_float8(Datum timeout)
+{
+	return check_timeout(DatumGetFloat8(timeout));
+}
+
+/*
+ * Check a procedure's arguments and wait.  They are the target, the mode if
+ * there is one, the timeout, and as number 3 no_throw.
+ */
+static Datum
+check_and_wait(FunctionCallInfo fcinfo, bool has_mode, int (*get_timeout) (Datum))
+{
+	XLogRecPtr	target;
+	WaitMode	mode = WAIT_MODE_STANDBY_REPLAY;
+	int			timeout;
+	bool		no_throw;
+
+	require_preloaded();
+	require_toplevel(fcinfo);
+	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
+	if (has_mode)
+		mode = parse_mode(TextDatumGetCString(get_argument(fcinfo, 1, "mode")));
+	timeout = get_timeout(get_argument(fcinfo, has_mode ? 2 : 1, "timeout"));
+	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
+
+	return wait_for_lsn(fcinfo, target, mode, timeout, no_throw);
+}
+
 /*
  * pg_wait_for_lsn(target pg_lsn, mode text, timeout text, no_throw boolean,
  * INOUT status text): wait until this server has reached 'target'.  The timeout
@@ -272,19 +307,7 @@ wait_for_lsn(FunctionCallInfo fcinfo, XLogRecPtr target, WaitMode mode,
 Datum
 pg_wait_for_lsn(PG_FUNCTION_ARGS)
 {
-	XLogRecPtr	target;
-	WaitMode	mode;
-	int			timeout;
-	bool		no_throw;
-
-	require_preloaded();
-	require_toplevel(fcinfo);
-	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
-	mode = parse_mode(TextDatumGetCString(get_argument(fcinfo, 1, "mode")));
-	timeout = parse_timeout(TextDatumGetCString(get_argument(fcinfo, 2, "timeout")));
-	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
-
-	return wait_for_lsn(fcinfo, target, mode, timeout, no_throw);
+	return check_and_wait(fcinfo, true, timeout_from_text);
 }
 
 /*
@@ -294,19 +317,7 @@ pg_wait_for_lsn(PG_FUNCTION_ARGS)
 Datum
 pg_wait_for_lsn_ms(PG_FUNCTION_ARGS)
 {
-	XLogRecPtr	target;
-	WaitMode	mode;
-	int			timeout;
-	bool		no_throw;
-
-	require_preloaded();
-	require_toplevel(fcinfo);
-	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
-	mode = parse_mode(TextDatumGetCString(get_argument(fcinfo, 1, "mode")));
-	timeout = check_timeout(DatumGetFloat8(get_argument(fcinfo, 2, "timeout")));
-	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
-
-	return wait_for_lsn(fcinfo, target, mode, timeout, no_throw);
+	return check_and_wait(fcinfo, true, timeout_from_float8);
 }
 
 /*
@@ -316,15 +327,5 @@ pg_wait_for_lsn_ms(PG_FUNCTION_ARGS)
 Datum
 pg_wait_for_lsn_replay_ms(PG_FUNCTION_ARGS)
 {
-	XLogRecPtr	target;
-	int			timeout;
-	bool		no_throw;
-
-	require_preloaded();
-	require_toplevel(fcinfo);
-	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
-	timeout = check_timeout(DatumGetFloat8(get_argument(fcinfo, 1, "timeout")));
-	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
-
-	return wait_for_lsn(fcinfo, target, WAIT_MODE_STANDBY_REPLAY, timeout, no_throw);
+	return check_and_wait(fcinfo, false, timeout_from_float8);
 }
