@@ -200,18 +200,21 @@ prepare_lookahead(void)
 }
 
 /*
- * Decide on a request for 'len' bytes at 'offset' of some relation's file.
- * *block is set to the block it is for, or NULL if that can't be told.
+ * Decide on a request for *len bytes at *offset of some relation's file.
+ * *block is set to the block it is for, or NULL if that can't be told.  If it
+ * is to be issued, *offset and *len are set to what to ask for instead.
  */
 static GuardVerdict
-decide(off_t offset, off_t len, const DecodedBkpBlock **block)
+decide(off_t *offset, off_t *len, const DecodedBkpBlock **block)
 {
 	const XLogReaderState *reader = redo_hook_reader();
+	BlockNumber first;
+	BlockNumber count;
 
 	*block = NULL;
 	if (reader == NULL || reader->decode_queue_tail == NULL)
 		return GUARD_ISSUED;
-	*block = lookahead_match(reader->decode_queue_tail, offset, len);
+	*block = lookahead_match(reader->decode_queue_tail, *offset, *len);
 	if (*block == NULL)
 		return GUARD_ISSUED;
 
@@ -229,14 +232,25 @@ decide(off_t offset, off_t len, const DecodedBkpBlock **block)
 		case LOOKAHEAD_UNKNOWN:
 			break;
 	}
-	if (streams_note(&streams, &(*block)->rlocator, (*block)->blkno) && guard_sequential)
-		return GUARD_SEQUENTIAL;
+	if (!guard_sequential)
+		return GUARD_ISSUED;
+	switch (streams_note(&streams, &(*block)->rlocator, (*block)->blkno, &first, &count))
+	{
+		case STREAMS_ALONE:
+			break;
+		case STREAMS_ASK:
+			*offset += (off_t) (first - (*block)->blkno) * BLCKSZ;
+			*len = (off_t) count * BLCKSZ;
+			break;
+		case STREAMS_ASKED:
+			return GUARD_SEQUENTIAL;
+	}
 	return GUARD_ISSUED;
 }
 
 /* Decide on a request, count it, and say what becomes of it. */
 static GuardVerdict
-judge_request(off_t offset, off_t len)
+judge_request(off_t *offset, off_t *len)
 {
 	const DecodedBkpBlock *block;
 	GuardVerdict verdict = decide(offset, len, &block);
@@ -247,7 +261,7 @@ judge_request(off_t offset, off_t len)
 		relstats_count(&block->rlocator, verdict,
 					   redo_hook_reader()->decode_queue_tail->lsn);
 	if (verdict != GUARD_ISSUED)
-		count(&shared->suppressed_bytes, len);
+		count(&shared->suppressed_bytes, *len);
 	return verdict;
 }
 
@@ -266,18 +280,22 @@ static int
 guard_fadvise(int fd, off_t offset, off_t len, int advice)
 {
 	GuardVerdict verdict = GUARD_ISSUED;
+	off_t		wanted_offset = offset;
+	off_t		wanted_len = len;
 
 	if (advice != POSIX_FADV_WILLNEED || !in_recovery())
 		return next_fadvise(fd, offset, len, advice);
 
 	heed_reset();
 	if (guard_mode != GUARD_MODE_OFF)
-		verdict = judge_request(offset, len);
+		verdict = judge_request(&wanted_offset, &wanted_len);
 	count(&shared->verdict[verdict], 1);
 
-	if (verdict != GUARD_ISSUED && guard_mode == GUARD_MODE_FILTER)
+	if (guard_mode != GUARD_MODE_FILTER)
+		return next_fadvise(fd, offset, len, advice);
+	if (verdict != GUARD_ISSUED)
 		return 0;
-	return next_fadvise(fd, offset, len, advice);
+	return next_fadvise(fd, wanted_offset, wanted_len, advice);
 }
 
 /* Redo callback: a record was applied. */
@@ -327,8 +345,8 @@ guard_init(void)
 							 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("pg_prefetch_guard.sequential",
-							 "Leaves runs of consecutive blocks to the kernel's readahead.",
-							 NULL,
+							 "Reads runs of neighbouring blocks in large stretches.",
+							 "Otherwise each of their blocks is asked for alone.",
 							 &guard_sequential,
 							 true,
 							 PGC_SIGHUP,
