@@ -10,8 +10,8 @@
  * for a record's blocks right after decoding it.  From the offset of the call
  * we learn which of the record's blocks it is for, and then whether reading it
  * is worth while: the lookahead index knows what the queued records before it
- * will do to the block, the streams know whether it continues a run that the
- * kernel's readahead serves better.
+ * will do to the block, the streams know whether it continues a run, which is
+ * read in stretches of many blocks at a time.
  *
  * A call that is not worth while is answered with success and not made.  That
  * is always safe: the block is then read when it is needed, if it is.  (An
