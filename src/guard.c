@@ -10,8 +10,8 @@
  * for a record's blocks right after decoding it.  From the offset of the call
  * we learn which of the record's blocks it is for, and then whether reading it
  * is worth while: the lookahead index knows what the queued records before it
- * will do to the block, the streams know whether it continues a run that the
- * kernel's readahead serves better.
+ * will do to the block, the streams know whether it continues a run, which is
+ * read in stretches of many blocks at a time.
  *
  * A call that is not worth while is answered with success and not made.  That
  * is always safe: the block is then read when it is needed, if it is.  (An
@@ -203,18 +203,21 @@ prepare_lookahead(void)
 }
 
 /*
- * Decide on a request for 'len' bytes at 'offset' of some relation's file.
- * *block is set to the block it is for, or NULL if that can't be told.
+ * Decide on a request for *len bytes at *offset of some relation's file.
+ * *block is set to the block it is for, or NULL if that can't be told.  If it
+ * is to be issued, *offset and *len are set to what to ask for instead.
  */
 static GuardVerdict
-decide(off_t offset, off_t len, const DecodedBkpBlock **block)
+decide(off_t *offset, off_t *len, const DecodedBkpBlock **block)
 {
 	const XLogReaderState *reader = redo_hook_reader();
+	BlockNumber first;
+	BlockNumber count;
 
 	*block = NULL;
 	if (reader == NULL || reader->decode_queue_tail == NULL)
 		return GUARD_ISSUED;
-	*block = lookahead_match(reader->decode_queue_tail, offset, len);
+	*block = lookahead_match(reader->decode_queue_tail, *offset, *len);
 	if (*block == NULL)
 		return GUARD_ISSUED;
 
@@ -232,14 +235,25 @@ decide(off_t offset, off_t len, const DecodedBkpBlock **block)
 		case LOOKAHEAD_UNKNOWN:
 			break;
 	}
-	if (streams_note(&streams, &(*block)->rlocator, (*block)->blkno) && guard_sequential)
-		return GUARD_SEQUENTIAL;
+	if (!guard_sequential)
+		return GUARD_ISSUED;
+	switch (streams_note(&streams, &(*block)->rlocator, (*block)->blkno, &first, &count))
+	{
+		case STREAMS_ALONE:
+			break;
+		case STREAMS_ASK:
+			*offset += (off_t) (first - (*block)->blkno) * BLCKSZ;
+			*len = (off_t) count * BLCKSZ;
+			break;
+		case STREAMS_ASKED:
+			return GUARD_SEQUENTIAL;
+	}
 	return GUARD_ISSUED;
 }
 
 /* Decide on a request, count it, and say what becomes of it. */
 static GuardVerdict
-judge_request(off_t offset, off_t len)
+judge_request(off_t *offset, off_t *len)
 {
 	const DecodedBkpBlock *block;
 	GuardVerdict verdict = decide(offset, len, &block);
@@ -250,7 +264,7 @@ judge_request(off_t offset, off_t len)
 		relstats_count(&block->rlocator, verdict,
 					   redo_hook_reader()->decode_queue_tail->lsn);
 	if (verdict != GUARD_ISSUED)
-		count(&shared->suppressed_bytes, len);
+		count(&shared->suppressed_bytes, *len);
 	return verdict;
 }
 
@@ -269,18 +283,22 @@ static int
 guard_fadvise(int fd, off_t offset, off_t len, int advice)
 {
 	GuardVerdict verdict = GUARD_ISSUED;
+	off_t		wanted_offset = offset;
+	off_t		wanted_len = len;
 
 	if (advice != POSIX_FADV_WILLNEED || !in_recovery())
 		return next_fadvise(fd, offset, len, advice);
 
 	heed_reset();
 	if (guard_mode != GUARD_MODE_OFF)
-		verdict = judge_request(offset, len);
+		verdict = judge_request(&wanted_offset, &wanted_len);
 	count(&shared->verdict[verdict], 1);
 
-	if (verdict != GUARD_ISSUED && guard_mode == GUARD_MODE_FILTER)
+	if (guard_mode != GUARD_MODE_FILTER)
+		return next_fadvise(fd, offset, len, advice);
+	if (verdict != GUARD_ISSUED)
 		return 0;
-	return next_fadvise(fd, offset, len, advice);
+	return next_fadvise(fd, wanted_offset, wanted_len, advice);
 }
 
 /* Redo callback: records were applied. */
@@ -330,8 +348,8 @@ guard_init(void)
 							 0,
 							 NULL, NULL, NULL);
 	DefineCustomBoolVariable("pg_prefetch_guard.sequential",
-							 "Leaves runs of consecutive blocks to the kernel's readahead.",
-							 NULL,
+							 "Reads runs of neighbouring blocks in large stretches.",
+							 "Otherwise each of their blocks is asked for alone.",
 							 &guard_sequential,
 							 true,
 							 PGC_SIGHUP,

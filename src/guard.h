@@ -15,7 +15,7 @@ typedef enum GuardVerdict
 	GUARD_COVERED_BY_IMAGE,		/* dropped: an image comes before the read */
 	GUARD_COVERED_BY_INIT,		/* dropped: initialised before the read */
 	GUARD_REPEATED,				/* dropped: asked for before */
-	GUARD_SEQUENTIAL			/* dropped: left to kernel readahead */
+	GUARD_SEQUENTIAL			/* dropped: in a stretch asked for before */
 } GuardVerdict;
 
 #define GUARD_NVERDICTS (GUARD_SEQUENTIAL + 1)

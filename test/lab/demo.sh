@@ -60,7 +60,7 @@ run_demo()
 	demo_row "  dropped: an image comes first" - "$(counter covered_by_image)"
 	demo_row "  dropped: initialised first" - "$(counter covered_by_init)"
 	demo_row "  dropped: asked for before" - "$(counter repeated)"
-	demo_row "  dropped: left to readahead" - "$(counter sequential)"
+	demo_row "  dropped: in a stretch asked for" - "$(counter sequential)"
 	demo_row "disk reads" "${stock_reads:--}" "${r_reads:--}"
 	echo
 	echo "The relations most asked for (pg_stat_prefetch_guard_relations):"

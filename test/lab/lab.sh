@@ -24,7 +24,8 @@ lab_usage()
 
 	  --scale X        sizes, relative to the default (1)
 	  --runs N         runs of each combination, of which the median is taken (3)
-	  --only LIST      of: ${workloads[*]} outage (comma-separated)
+	  --only LIST      of: ${workloads[*]} outage ${more_workloads[*]}
+	                   (comma-separated; all but the last)
 	  --limit LIST     of: $lab_iops none (reads per second; both)
 	  --also NAME=LIB  measure another build of the library, too, as way NAME
 	  --image DIR      where the disk's file is put (the work folder; on a RAM disk,
@@ -59,13 +60,22 @@ lab_wants()
 	[ -z "$lab_only" ] || [[ ,$lab_only, == *,$1,* ]]
 }
 
+# Workloads that are measured only if asked for.
+lab_more()
+{
+	local workload
+	for workload in "${more_workloads[@]}"; do
+		[[ ,$lab_only, != *,$workload,* ]] || echo "$workload"
+	done
+}
+
 # Make one workload's case and replay it every way.
 lab_workload()
 {
 	local workload=$1 run iops way cache=cold
 	[ "$workload" != cached ] || cache=cached
 	# less than the table, so that its pages come back from disk
-	[ "$workload" != twice ] || throttle_memory 64
+	[ "$workload" != twice ] || throttle_memory 48
 	say "${title[$workload]}: making the WAL"
 	"make_$workload" "$work/case"
 	echo "   $(du -sm "$work/case/base" | cut -f1) MB of data, $(du -sm "$work/case/wal" | cut -f1) MB of WAL"
@@ -94,10 +104,11 @@ run_lab()
 		say "the lab needs root, a loop device and a control group for block I/O (blkio in version 1, io in version 2): $throttle_reason"
 		exit 1
 	fi
+	rm -rf "$work/case" "$work/primary" "$work/built.so"
 	mkdir -p "$lab_out"
 	lab_out=$(cd "$lab_out" && pwd)
 	echo "workload,way,iops,run,seconds,fadvise,reads,sectors,user,system,counters" >"$lab_out/replay.csv"
-	for workload in "${workloads[@]}"; do
+	for workload in "${workloads[@]}" $(lab_more); do
 		! lab_wants "$workload" || lab_workload "$workload"
 	done
 	! lab_wants outage || run_outage

@@ -27,7 +27,7 @@ report_medians()
 report_table()
 {
 	local w names=
-	for w in "${workloads[@]}"; do names+="$w=${title[$w]};"; done
+	for w in "${!title[@]}"; do names+="$w=${title[$w]};"; done
 	echo "| workload | way | replay, s | of the better | fadvise calls | read I/Os | of the better | sectors per read | CPU user, s | CPU system, s |"
 	echo "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 	awk -F, -v limit="$1" -v names="$names" '
@@ -51,7 +51,7 @@ report_table()
 report_plot()
 {
 	local limit=$1 what=$2 way w
-	for w in "${workloads[@]}"; do
+	for w in "${workloads[@]}" "${more_workloads[@]}"; do
 		! grep -q "^$w,[^,]*,$limit," <<<"$report_data" || {
 			printf '"%s"' "${title[$w]}"
 			for way in "${lab_ways[@]}"; do

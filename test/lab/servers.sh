@@ -112,8 +112,18 @@ way_conf()
 	case $1 in
 		stock) ;;
 		off) echo "recovery_prefetch = off" ;;
-		*) echo "shared_preload_libraries = '${lab_also[$1]:-pg_prefetch_guard}'" ;;
+		*) echo "shared_preload_libraries = 'pg_prefetch_guard'" ;;
 	esac
+}
+
+# Install the library that a way needs: the one just built, or another build.
+way_install()
+{
+	local library
+	library=$("$PG_CONFIG" --pkglibdir)/pg_prefetch_guard.so
+	[ ${#lab_also[@]} -gt 0 ] || return 0
+	[ -e "$work/built.so" ] || cp "$library" "$work/built.so"
+	install -m 755 "${lab_also[$1]:-$work/built.so}" "$library"
 }
 
 # Interpolate the samples at a time: reads and sectors so far.
@@ -161,6 +171,7 @@ replay()
 	if [ "$cache" = cold ]; then throttle_cold; fi
 	cat "$work"/wal/0* >/dev/null
 
+	way_install "$way"
 	throttle_limit "$iops"
 	throttle_sample "$work/samples" 10
 	throttle_exec server_start "$data"

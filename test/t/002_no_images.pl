@@ -1,7 +1,6 @@
 # With full_page_writes = off the WAL has no images, so that blocks are really
 # read.  Scattered reads are what prefetch is for, and all but a few must go
-# out.  Consecutive blocks come faster by way of the kernel's readahead, which
-# reading them one by one would defeat.
+# out.  Consecutive blocks are read faster in stretches than one by one.
 use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
@@ -52,7 +51,7 @@ for my $mode ('filter', 'audit')
 	($requests, $left) = split /\|/, relation_stats($node, 'consecutive', 'requests, sequential');
 	cmp_ok($requests, '>', 2500, "consecutive, $mode: prefetch was asked for");
 	cmp_ok($s->{issued}, '<=', 0.05 * $s->{requests}, "consecutive, $mode: at most 5 % are issued");
-	cmp_ok($left, '>=', 0.95 * $requests, "consecutive, $mode: the rest is left to readahead");
+	cmp_ok($left, '>=', 0.95 * $requests, "consecutive, $mode: the rest is in stretches");
 	is(checksums($node), $data, "consecutive, $mode: data is the same");
 	amcheck_clean($node, "consecutive, $mode");
 	$node->stop;
@@ -63,7 +62,7 @@ $node = new_replay('not_sequential', $primary, backup => 'middle',
 	conf => "pg_prefetch_guard.sequential = off\n");
 $s = guard_stats($node);
 counted_once($s, 'sequential = off');
-is($s->{sequential}, 0, 'sequential = off: nothing is left to readahead');
+is($s->{sequential}, 0, 'sequential = off: no stretches');
 cmp_ok($s->{issued}, '>=', 0.99 * $s->{requests}, 'sequential = off: at least 99 % are issued');
 is(checksums($node), $data, 'sequential = off: data is the same');
 

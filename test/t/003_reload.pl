@@ -69,12 +69,12 @@ $calls += $s->{requests};
 set($primary, 'full_page_writes = off', 'wal_log_hints = off');
 $s = replay_with(['pg_prefetch_guard.mode = filter'], sub { burst($primary, 't') });
 counted_once($s, 'filter without images after reload');
-cmp_ok($s->{sequential}, '>', 900, 'filter without images after reload: left to readahead');
+cmp_ok($s->{sequential}, '>', 900, 'filter without images after reload: read in stretches');
 $calls += $s->{issued};
 
 $s = replay_with(['pg_prefetch_guard.sequential = off'], sub { burst($primary, 't') });
 counted_once($s, 'sequential = off after reload');
-is($s->{sequential}, 0, 'sequential = off after reload: nothing is left to readahead');
+is($s->{sequential}, 0, 'sequential = off after reload: no stretches');
 cmp_ok($s->{issued}, '>', 900, 'sequential = off after reload: requests are issued');
 $calls += $s->{issued};
 

@@ -100,12 +100,14 @@ decide(const DecodedXLogRecord *head, const DecodedXLogRecord *tail)
 	off_t		offset = (off_t) (tail->blocks[0].blkno % RELSEG_SIZE) * BLCKSZ;
 	const DecodedBkpBlock *block = lookahead_match(tail, offset, BLCKSZ);
 	LookaheadVerdict verdict;
+	BlockNumber first,
+				count;
 
 	lookahead_advance(lookahead, head, tail);
 	verdict = lookahead_block(lookahead, &block->rlocator, block->blkno);
 	verdicts[verdict]++;
 	if (verdict == LOOKAHEAD_UNKNOWN)
-		in_run += streams_note(&streams, &block->rlocator, block->blkno);
+		in_run += streams_note(&streams, &block->rlocator, block->blkno, &first, &count) != STREAMS_ALONE;
 }
 
 /* Mean of 'times' without the slowest hundredth, in nanoseconds. */
