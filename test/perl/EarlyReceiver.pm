@@ -87,12 +87,15 @@ sub stop_walreceiver
 	return $pid;
 }
 
-# Keep the standby from replaying, and let it go on.
+# Keep the standby from replaying, and let it go on.  A standby that waits for
+# WAL heeds a pause when some arrives.
 sub hold_replay
 {
-	my ($node) = @_;
+	my ($primary, $node) = @_;
 
 	$node->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+	$primary->safe_psql('postgres',
+		q{SET synchronous_commit = local; INSERT INTO t VALUES (0, 'wakes the standby')});
 	$node->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused'})
 	  or die 'replay was not paused';
 	return;

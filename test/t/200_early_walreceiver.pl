@@ -15,7 +15,7 @@ my $standby = early_standby('standby', $primary,
 make_sync($primary, $standby);
 
 # the outage
-hold_replay($standby);
+hold_replay($primary, $standby);
 write_backlog($primary, 8, $standby);
 my $replayed = $standby->lsn('replay');
 stop_walreceiver($standby);
@@ -50,7 +50,7 @@ $s = receiver_stats($standby);
 is($s->{early_starts}, $s->{handovers} + 1, 'replay goes on: handed over');
 
 # while replay is going on: the walreceiver dies and records are being applied
-hold_replay($standby);
+hold_replay($primary, $standby);
 write_backlog($primary, 30, $standby);
 $standby->append_conf('postgresql.conf', "pg_prefetch_guard.early_walreceiver = off\n");
 $standby->reload;

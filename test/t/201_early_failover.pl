@@ -35,7 +35,7 @@ is(receiver_stats($standby)->{handovers}, 1, 'failover: handed over');
 # replay is paused inside core's wait for WAL, the primary goes on writing
 my $second = early_standby('second', $standby);
 make_sync($standby, $second);
-hold_replay($second);
+hold_replay($standby, $second);
 write_backlog($standby, 8, $second);
 stop_walreceiver($second);
 commit_returned(start_commit($standby, -4), 'paused: commit returns');
