@@ -52,6 +52,8 @@ lab_options()
 		esac
 		shift
 	done
+	[ "$(id -u)" = 0 ] ||
+		die "the lab needs root: for a loop device, to mount it, and for a control group that limits reads"
 	[ ${#lab_limits[@]} -gt 0 ] || lab_limits=("$lab_iops" none)
 }
 
@@ -69,6 +71,15 @@ lab_more()
 	done
 }
 
+# The words from the $1'th on, then those before.
+rotate()
+{
+	local n=$1
+	shift
+	n=$(((n - 1) % $#))
+	echo "${@:n + 1}" "${@:1:n}"
+}
+
 # Make one workload's case and replay it every way.
 lab_workload()
 {
@@ -81,7 +92,8 @@ lab_workload()
 	echo "   $(du -sm "$work/case/base" | cut -f1) MB of data, $(du -sm "$work/case/wal" | cut -f1) MB of WAL"
 	for run in $(seq "$lab_runs"); do
 		for iops in "${lab_limits[@]}"; do
-			for way in "${lab_ways[@]}"; do
+			# each way goes first in turn: what is around changes with time
+			for way in $(rotate "$run" "${lab_ways[@]}"); do
 				replay "$way" "$work/case" "$iops" "$cache"
 				printf '   run %d, %s reads/s, %-8s %8.3f s %8d fadvise calls %8s reads\n' \
 					"$run" "$iops" "$way" "$r_seconds" "$r_fadvise" "${r_reads:--}"

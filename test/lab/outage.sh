@@ -3,9 +3,9 @@
 # each commit.  A burst of changes comes, and then the walreceiver is killed:
 # until the standby has replayed what it has, it does not connect again.
 #
-# The burst is an UPDATE of every 20th row after a checkpoint, and some scattered
-# changes of the same pages, which come without images.  The standby has less
-# memory than the table, so that it has to read those.
+# The burst is an UPDATE of every 20th row after a checkpoint, some scattered
+# changes of the same pages, which come without images, and the UPDATE again.
+# The standby has less memory than the table, so that it has to read those pages.
 
 outage_port=54330
 outage_before=5			# seconds from the first commit to the burst
@@ -64,13 +64,13 @@ outage_way()
 	sed -i '/^primary_conninfo/d' "$data/postgresql.auto.conf"
 	outage_scattered="DO \$\$ DECLARE row int; BEGIN
 		PERFORM setseed(0.3);
-		FOR i IN 1..$(scaled 4000) LOOP
-			row := 1 + random() * $(scaled 799998);
+		FOR i IN 1..$(scaled 3000) LOOP
+			row := 1 + random() * $(scaled 499998);
 			UPDATE pgbench_accounts SET abalance = 0 WHERE aid = row;
 		END LOOP; END \$\$"
 	throttle_cold
 	throttle_limit "$lab_iops"
-	throttle_memory 64
+	throttle_memory 48
 	throttle_exec server_start "$data"
 	outage_await 60 "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'" ||
 		die "the standby does not connect"
@@ -79,7 +79,7 @@ outage_way()
 	outage_watch >"$work/lag" & watcher=$!
 	bench -n -c 1 -R 5 -L 1000 -T 600 --log --log-prefix="$work/tmp/commits" >/dev/null 2>&1 & commits=$!
 	sleep $outage_before
-	sql -c CHECKPOINT -c "$every_20th" -c "$outage_scattered"
+	sql -c CHECKPOINT -c "$every_20th" -c "$outage_scattered" -c "$every_20th"
 	target=$(sql -c "SELECT pg_current_wal_insert_lsn()")
 	receiver=$(standby_sql -c "SELECT pid FROM pg_stat_wal_receiver")
 	killed=$(date +%s.%3N)
@@ -129,7 +129,7 @@ run_outage()
 	say "the outage: a primary whose commits wait for the standby"
 	primary_start "$work/primary" <<<"wal_sender_timeout = 0"
 	sql -c 'CREATE EXTENSION pg_prefetch_guard'
-	bench -i -q -s "$(scaled 8)" -I dtgp >/dev/null 2>&1
+	bench -i -q -s "$(scaled 5)" -I dtgp >/dev/null 2>&1
 	sql -c "ALTER SYSTEM SET synchronous_standby_names = '*'"
 	echo "way,second,commits,lag_bytes,reads" >"$lab_out/outage.csv"
 	echo "way,seconds" >"$lab_out/outage_first.csv"
