@@ -147,8 +147,8 @@ require_preloaded(void)
 }
 
 /*
- * pg_prefetch_guard_reset() returns void: set all counters to zero.  Superusers
- * may call it and grant it to others.
+ * pg_prefetch_guard_reset() returns void: set the counters of all rooms to zero
+ * that have a reset function.  Superusers may call it and grant it to others.
  */
 Datum
 pg_prefetch_guard_reset(PG_FUNCTION_ARGS)

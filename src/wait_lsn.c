@@ -138,12 +138,16 @@ parse_mode(const char *name)
 					"WAIT", "mode", name)));
 }
 
-/* Check a timeout in milliseconds. */
+/*
+ * Check and round a timeout in milliseconds.  Zero means none at all, so a
+ * short one must not become that by rounding, nor a negative one.
+ */
 static int
 check_timeout(double ms)
 {
-	ms = rint(ms);
-	if (isnan(ms) || !FLOAT8_FITS_IN_INT32(ms))
+	double		rounded = rint(ms);
+
+	if (isnan(rounded) || !FLOAT8_FITS_IN_INT32(rounded))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("timeout value is out of range")));
@@ -151,7 +155,7 @@ check_timeout(double ms)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("timeout cannot be negative")));
-	return (int) ms;
+	return ms > 0 ? Max((int) rounded, 1) : 0;
 }
 
 /* A timeout as settings have it, with or without a unit, in milliseconds. */

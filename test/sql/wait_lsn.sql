@@ -16,6 +16,9 @@ CALL pg_wait_for_lsn(pg_current_wal_insert_lsn() - 1::numeric, mode => 'primary_
 CALL pg_wait_for_lsn('FFFFFFFF/FFFFFFFF', 'primary_flush', 10, true);
 CALL pg_wait_for_lsn('FFFFFFFF/FFFFFFFF', 'primary_flush', '0.01s', true);
 CALL pg_wait_for_lsn('FFFFFFFF/FFFFFFFF', 'primary_flush', '10', 'on');
+-- a short timeout is not none
+CALL pg_wait_for_lsn('FFFFFFFF/FFFFFFFF', 'primary_flush', '1us', true);
+CALL pg_wait_for_lsn('FFFFFFFF/FFFFFFFF', 'primary_flush', 0.4, true);
 DO $$
 DECLARE
 	s text;
@@ -39,6 +42,8 @@ CALL pg_wait_for_lsn('0/1', '');
 -- bad timeouts
 CALL pg_wait_for_lsn('0/1', 'primary_flush', '-1');
 CALL pg_wait_for_lsn('0/1', 'primary_flush', '-1s');
+CALL pg_wait_for_lsn('0/1', 'primary_flush', '-0.4');
+CALL pg_wait_for_lsn('0/1', 'primary_flush', -0.4);
 CALL pg_wait_for_lsn('0/1', 'primary_flush', -1);
 CALL pg_wait_for_lsn('0/1', timeout => -0.6);
 CALL pg_wait_for_lsn('0/1', timeout => '');
