@@ -695,6 +695,8 @@ pg_stat_get_prefetch_guard_receiver(PG_FUNCTION_ARGS)
 	values[col++] = BoolGetDatum(early_walreceiver);
 	if (!early_walreceiver && state != EARLY_RUNNING)
 		values[col++] = CStringGetTextDatum("disabled: pg_prefetch_guard.early_walreceiver is off");
+	else if (state == EARLY_RUNNING && walreceiver_state() == WALRCV_STOPPED)
+		values[col++] = CStringGetTextDatum("retrying");
 	else
 		values[col++] = CStringGetTextDatum(state_names[state]);
 	values[col++] = Int64GetDatum(pg_atomic_read_u64(&shared->starts));

@@ -110,6 +110,8 @@ delayed_backlog($primary, 8, $standby);
 $primary->stop;
 ok( $standby->poll_query_until('postgres', 'SELECT early_starts >= 3 FROM pg_stat_prefetch_guard_receiver'),
 	'primary down: tried again and again');
+ok( $standby->poll_query_until('postgres', q{SELECT state = 'retrying' FROM pg_stat_prefetch_guard_receiver}),
+	'primary down: and the view does not say that it runs');
 set($standby, 'recovery_min_apply_delay = 0');
 $primary->start;
 caught_up($primary, $standby, 'primary down');
