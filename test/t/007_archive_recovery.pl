@@ -64,7 +64,7 @@ sub at_target
 	return;
 }
 
-sub recover_to
+sub set_up_recovery
 {
 	my ($name, $action) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
@@ -72,11 +72,11 @@ sub recover_to
 	$node->init_from_backup($primary, 'before', has_restoring => 1, standby => 0);
 	$node->append_conf('postgresql.conf',
 		"archive_mode = off\nrecovery_target_name = 'here'\nrecovery_target_action = $action\n");
-	$node->start(fail_ok => 1);
 	return $node;
 }
 
-my $paused = recover_to('paused', 'pause');
+my $paused = set_up_recovery('paused', 'pause');
+$paused->start;
 $paused->poll_query_until('postgres', "SELECT pg_get_wal_replay_pause_state() = 'paused'");
 at_target($paused, 'pause at the target');
 $paused->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
@@ -84,16 +84,18 @@ $paused->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 at_target($paused, 'opened at the target');
 $paused->stop;
 
-my $promoted = recover_to('promoted', 'promote');
+my $promoted = set_up_recovery('promoted', 'promote');
+$promoted->start;
 $promoted->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
 at_target($promoted, 'promote at the target');
 $promoted->stop;
 
-# Shutdown: the startup process ends in the middle of its work.
-my $down = recover_to('down', 'shutdown');
+# Shutdown: the startup process ends in the middle of its work.  To pg_ctl that
+# is a failure up to 17, and a success later.
+my $down = set_up_recovery('down', 'shutdown');
+PostgreSQL::Test::Utils::system_log('pg_ctl', '-w', '-D', $down->data_dir, '-l', $down->logfile, 'start');
 $down->wait_for_log(qr/database system is shut down/);
 unlike(slurp_file($down->logfile), qr/PANIC|signal \d+/, 'shutdown at the target: cleanly');
-$down->_update_pid(0);
 $down->append_conf('postgresql.conf', "recovery_target_action = promote\n");
 $down->start;
 $down->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');
