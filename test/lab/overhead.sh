@@ -19,7 +19,7 @@ set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . test/env.sh
 
-transactions=(1000 4000)		# short, long
+transactions=(1000 10000)		# short, long
 
 start_work
 find_server
