@@ -19,7 +19,7 @@ set -eu -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . test/env.sh
 
-transactions=(1000 4000)		# short, long
+transactions=(1000 10000)		# short, long
 
 start_work
 find_server
@@ -74,7 +74,7 @@ count_instructions()	# name, shared_preload_libraries
 		"$bin/postgres" -D "$data" -c shared_preload_libraries="$2" -c logging_collector=off \
 		-c listen_addresses= -c unix_socket_directories="$lab/socket" >"$data.log" 2>&1 &
 	pid=$!
-	until grep -q 'ready to accept connections' "$data.log"; do
+	until grep -qs 'ready to accept connections' "$data.log"; do
 		[ $((tries--)) -gt 0 ] && kill -0 $pid || { cat "$data.log" >&2; die "the server did not recover"; }
 		sleep 0.5
 	done
