@@ -51,7 +51,7 @@ for my $mode ('standby_replay', 'standby_write', 'standby_flush', 'primary_flush
 	is(waits($node, $mode, 'waits, successes, timeouts, not_in_recovery, cancels, errors'), '6|0|2|0|3|1',
 		"$mode: all were counted");
 	is(waits($node, $mode, q{(SELECT sum(n) FROM unnest(histogram) n), cardinality(histogram) = cardinality(histogram_bounds) + 1,
-		max_wait_time >= 50, total_wait_time >= max_wait_time}),
+		max_wait_time > 0, total_wait_time >= max_wait_time}),
 		'6|t|t|t', "$mode: with their times");
 }
 
