@@ -88,7 +88,8 @@ scattered_updates()
 	bench -n -f "$work/tmp/scattered.sql" --random-seed=7 -M prepared -c 1 -t "$2" >/dev/null 2>&1
 }
 
-make_random()
+# Scattered updates without images, as many as $2 at scale 1.
+make_scattered()
 {
 	local rows
 	rows=$(scaled 400000)
@@ -98,22 +99,18 @@ make_random()
 	CONF
 	scattered_table "$rows"
 	case_begin "$1"
-	scattered_updates "$rows" "$(scaled 1500)"
+	scattered_updates "$rows" "$(scaled "$2")"
 	case_end "$1" "$work/primary"
+}
+
+make_random()
+{
+	make_scattered "$1" 1500
 }
 
 make_cached()
 {
-	local rows
-	rows=$(scaled 400000)
-	workload_primary <<-CONF
-		full_page_writes = off
-		synchronous_commit = off
-	CONF
-	scattered_table "$rows"
-	case_begin "$1"
-	scattered_updates "$rows" "$(scaled 40000)"
-	case_end "$1" "$work/primary"
+	make_scattered "$1" 40000
 }
 
 # Turn the primary's images on or off while it runs.
