@@ -21,6 +21,7 @@ CREATE FUNCTION pg_stat_get_prefetch_guard(
 	OUT unattributed bigint,
 	OUT suppressed_bytes bigint,
 	OUT records bigint,
+	OUT paused_records bigint,
 	OUT wal_bytes bigint,
 	OUT fpi_bytes bigint,
 	OUT user_cpu_seconds float8,

@@ -46,6 +46,7 @@
 #include "guard.h"
 #include "libc_hook.h"
 #include "lookahead.h"
+#include "pause.h"
 #include "pg_prefetch_guard.h"
 #include "redo_hook.h"
 #include "relstats.h"
@@ -84,6 +85,7 @@ typedef struct GuardShared
 	pg_atomic_uint64 unattributed;	/* of the issued ones: block not known */
 	pg_atomic_uint64 suppressed_bytes;
 	pg_atomic_uint64 records;	/* records applied */
+	pg_atomic_uint64 paused_records;	/* ... while look-ahead paused */
 	pg_atomic_uint64 wal_bytes; /* their length */
 	pg_atomic_uint64 fpi_bytes; /* the images in them */
 	pg_atomic_uint64 user_cpu;	/* microseconds */
@@ -93,6 +95,7 @@ typedef struct GuardShared
 /* Settings */
 static int	guard_mode = GUARD_MODE_FILTER;
 static bool guard_sequential = true;
+static bool guard_pause = true;
 
 static GuardShared *shared = NULL;
 
@@ -161,11 +164,13 @@ zero_counters(void)
 	pg_atomic_write_u64(&shared->unattributed, 0);
 	pg_atomic_write_u64(&shared->suppressed_bytes, 0);
 	pg_atomic_write_u64(&shared->records, 0);
+	pg_atomic_write_u64(&shared->paused_records, 0);
 	pg_atomic_write_u64(&shared->wal_bytes, 0);
 	pg_atomic_write_u64(&shared->fpi_bytes, 0);
 	pg_atomic_write_u64(&shared->user_cpu, 0);
 	pg_atomic_write_u64(&shared->system_cpu, 0);
 	relstats_clear();
+	pause_reset();
 }
 
 /* Carry out a reset that was asked for; called before anything is counted. */
@@ -296,19 +301,23 @@ guard_fadvise(int fd, off_t offset, off_t len, int advice)
 
 	if (guard_mode != GUARD_MODE_FILTER)
 		return next_fadvise(fd, offset, len, advice);
+	pause_note_request(verdict == GUARD_ISSUED && wanted_len == len);
 	if (verdict != GUARD_ISSUED)
 		return 0;
 	return next_fadvise(fd, wanted_offset, wanted_len, advice);
 }
 
-/* Redo callback: records were applied. */
+/* Count what was applied. */
 static void
-guard_redo_progress(XLogReaderState *reader)
+count_progress(void)
 {
 	const RedoProgress *now = redo_hook_progress();
+	uint64		records = now->records - counted.records;
 
 	heed_reset();
-	count(&shared->records, now->records - counted.records);
+	count(&shared->records, records);
+	if (pause_is_on())
+		count(&shared->paused_records, records);
 	count(&shared->wal_bytes, now->bytes - counted.bytes);
 	count(&shared->fpi_bytes, now->image_bytes - counted.image_bytes);
 	counted = *now;
@@ -319,15 +328,35 @@ guard_redo_progress(XLogReaderState *reader)
 	}
 }
 
+/* Redo callback: WAL is about to be read. */
+static void
+guard_redo_reading(void)
+{
+	count_progress();
+	pause_reading();
+}
+
+/* Redo callback: records were applied. */
+static void
+guard_redo_progress(XLogReaderState *reader)
+{
+	count_progress();
+	pause_progress(redo_hook_progress()->records,
+				   guard_mode == GUARD_MODE_FILTER && guard_pause);
+}
+
 /* Redo callback: over. */
 static void
 guard_redo_ends(void)
 {
+	pause_reset();
 	publish_cpu_usage();
 }
 
 static const RedoCallbacks guard_callbacks = {
 	.progress = guard_redo_progress,
+	.reading = guard_redo_reading,
+	.read = pause_read,
 	.end = guard_redo_ends
 };
 
@@ -351,6 +380,15 @@ guard_init(void)
 							 "Reads runs of neighbouring blocks in large stretches.",
 							 "Otherwise each of their blocks is asked for alone.",
 							 &guard_sequential,
+							 true,
+							 PGC_SIGHUP,
+							 0,
+							 NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("pg_prefetch_guard.pause_lookahead",
+							 "Pauses the look-ahead of recovery while replay does well without it.",
+							 "Only in mode \"filter\".",
+							 &guard_pause,
 							 true,
 							 PGC_SIGHUP,
 							 0,
@@ -395,6 +433,7 @@ guard_shmem_startup(void)
 	pg_atomic_init_u64(&shared->unattributed, 0);
 	pg_atomic_init_u64(&shared->suppressed_bytes, 0);
 	pg_atomic_init_u64(&shared->records, 0);
+	pg_atomic_init_u64(&shared->paused_records, 0);
 	pg_atomic_init_u64(&shared->wal_bytes, 0);
 	pg_atomic_init_u64(&shared->fpi_bytes, 0);
 	pg_atomic_init_u64(&shared->user_cpu, 0);
@@ -427,7 +466,7 @@ filter_status(void)
 Datum
 pg_stat_get_prefetch_guard(PG_FUNCTION_ARGS)
 {
-#define STAT_COLS	17
+#define STAT_COLS	18
 	TupleDesc	tupdesc;
 	Datum		values[STAT_COLS];
 	bool		nulls[STAT_COLS] = {0};
@@ -460,6 +499,7 @@ pg_stat_get_prefetch_guard(PG_FUNCTION_ARGS)
 	values[col++] = Int64GetDatum(pg_atomic_read_u64(&s->unattributed));
 	values[col++] = Int64GetDatum(pg_atomic_read_u64(&s->suppressed_bytes));
 	values[col++] = Int64GetDatum(pg_atomic_read_u64(&s->records));
+	values[col++] = Int64GetDatum(pg_atomic_read_u64(&s->paused_records));
 	values[col++] = Int64GetDatum(pg_atomic_read_u64(&s->wal_bytes));
 	values[col++] = Int64GetDatum(pg_atomic_read_u64(&s->fpi_bytes));
 	values[col++] = Float8GetDatum(pg_atomic_read_u64(&s->user_cpu) / 1e6);

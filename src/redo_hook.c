@@ -60,6 +60,7 @@ static RedoShared *shared = NULL;
 
 /* Local to the startup process. */
 static XLogReaderState *redo_reader = NULL;
+static XLogPageReadCB original_page_read = NULL;
 static RedoProgress redo_progress;
 static XLogRecPtr progress_at = InvalidXLogRecPtr;	/* call back from here on */
 
@@ -89,18 +90,42 @@ count_record(const DecodedXLogRecord *record)
 			redo_progress.image_bytes += block->bimg_len;
 }
 
-/*
- * As long as there is something decoded to apply, the next call can wait.  The
- * record applied last is still in the queue, so there is a tail.
- */
 static void
 tell_progress(XLogReaderState *reader)
 {
-	progress_at = Min(reader->decode_queue_tail->next_lsn,
-					  reader->EndRecPtr + REDO_PROGRESS_BYTES);
+	progress_at = reader->EndRecPtr + REDO_PROGRESS_BYTES;
 	for (int i = 0; i < ncallbacks; i++)
 		if (callbacks[i]->progress)
 			callbacks[i]->progress(reader);
+}
+
+static void
+tell_reading(void)
+{
+	for (int i = 0; i < ncallbacks; i++)
+		if (callbacks[i]->reading)
+			callbacks[i]->reading();
+}
+
+/*
+ * Takes the place of the reader's page_read.  The reader is used again when redo
+ * is over.
+ */
+static int
+redo_page_read(XLogReaderState *reader, XLogRecPtr pageptr, int reqlen,
+			   XLogRecPtr recptr, char *buf)
+{
+	int			result;
+
+	if (redo_reader == NULL)
+		return original_page_read(reader, pageptr, reqlen, recptr, buf);
+
+	tell_reading();
+	result = original_page_read(reader, pageptr, reqlen, recptr, buf);
+	for (int i = 0; i < ncallbacks; i++)
+		if (callbacks[i]->read)
+			callbacks[i]->read();
+	return result;
 }
 
 static void
@@ -116,6 +141,11 @@ tell_reached(XLogRecPtr applied)
 static pg_noinline void
 call_back(XLogReaderState *reader)
 {
+	if (unlikely(original_page_read == NULL))
+	{
+		original_page_read = reader->routine.page_read;
+		reader->routine.page_read = redo_page_read;
+	}
 	if (reader->EndRecPtr >= pg_atomic_read_u64(&shared->awaited.lsn))
 		tell_reached(reader->EndRecPtr);
 	if (reader->EndRecPtr >= progress_at)
@@ -164,9 +194,8 @@ redo_ends(void)
 	if (original_cleanup)
 		original_cleanup();
 
-	/* a recovery target may leave records in the queue: see tell_progress() */
-	if (redo_reader && redo_reader->decode_queue_tail)
-		tell_progress(redo_reader);
+	if (redo_reader != NULL)
+		tell_reading();			/* a recovery target may have stopped it */
 	for (int i = 0; i < ncallbacks; i++)
 		if (callbacks[i]->end)
 			callbacks[i]->end();
@@ -250,6 +279,13 @@ XLogReaderState *
 redo_hook_reader(void)
 {
 	return redo_reader;
+}
+
+/* For 'progress' callbacks: call them again after the next record. */
+void
+redo_hook_next_record(void)
+{
+	progress_at = InvalidXLogRecPtr;
 }
 
 /* What this process has applied since it started. */

@@ -15,17 +15,19 @@
  * the startup process and must not raise errors, allocate, or wait.
  *
  * There is no callback for each record, since that would cost replay more than
- * all that we do.  'progress' comes for the first record, then at the latest
- * when REDO_PROGRESS_BYTES of WAL have been applied, and always when all that
- * was decoded has been, so that nothing is owed while the startup process
- * waits for WAL.  'reached' comes for the very record, if somebody has asked
- * for it with redo_hook_await().
+ * all that we do.  'progress' comes for the first record, and then at the latest
+ * when REDO_PROGRESS_BYTES of WAL have been applied.  'reading' comes before WAL
+ * is read, so that nothing needs to be owed while the startup process waits for
+ * more, and 'read' after that.  'reached' comes for the very record, if somebody
+ * has asked for it with redo_hook_await().
  */
 typedef struct RedoCallbacks
 {
 	void		(*begin) (void);	/* redo is about to start */
 	void		(*reached) (XLogRecPtr applied);	/* the LSN awaited, or more */
 	void		(*progress) (XLogReaderState *reader);	/* records were applied */
+	void		(*reading) (void);	/* WAL is about to be read */
+	void		(*read) (void); /* it was read */
 	void		(*end) (void);	/* redo is over, the server will open */
 } RedoCallbacks;
 
@@ -45,6 +47,7 @@ extern void redo_hook_shmem_startup(void);
 extern void redo_hook_await(XLogRecPtr lsn);
 extern XLogRecPtr redo_hook_applied(void);
 extern XLogReaderState *redo_hook_reader(void);
+extern void redo_hook_next_record(void);
 extern const RedoProgress *redo_hook_progress(void);
 
 #endif							/* PPG_REDO_HOOK_H */

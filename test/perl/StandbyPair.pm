@@ -10,8 +10,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(new_primary new_standby new_replay start_server wait_ready
-  can_trace willneed_calls archive_all wait_replayed
-  guard_stats relation_stats counted_once nothing_asked
+  can_trace willneed_calls archive_all drop_cached wait_replayed
+  guard_stats relation_stats counted_once burst_guarded nothing_asked
   checksums same_data amcheck_clean
   make_pages burst burst_command scattered_updates
   startup_pid process_pid child_pids wait_gone build_module);
@@ -19,7 +19,8 @@ our @EXPORT = qw(new_primary new_standby new_replay start_server wait_ready
 # Start a primary that has the library loaded and the extension created.
 # Options: conf (text appended to postgresql.conf); archive (1: archives WAL);
 # segment (size of a WAL segment in MB: small ones are soon complete, big ones
-# need fewer calls of an archive command).
+# need fewer calls of an archive command); pauses (0: here and on its standbys
+# look-ahead never pauses, so that all that there is to ask for is asked for).
 sub new_primary
 {
 	my ($name, %opt) = @_;
@@ -35,6 +36,8 @@ max_wal_size = 10GB
 checkpoint_timeout = 1h
 log_statement = none
 EOT
+	$node->append_conf('postgresql.conf', "pg_prefetch_guard.pause_lookahead = off\n")
+	  unless $opt{pauses} // 1;
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
 	$node->start;
 	$node->safe_psql($_, 'CREATE EXTENSION amcheck') for qw(template1 postgres);
@@ -62,7 +65,8 @@ sub new_standby
 #
 # Nobody else is let in before, and nothing comes in while replaying, so that
 # two servers that replay the same WAL do exactly the same.  Options: conf;
-# backup (required); trace (1: start it under strace).
+# backup (required); trace (1: start it under strace); cold (1: with its tables
+# dropped from the page cache).
 sub new_replay
 {
 	my ($name, $primary, %opt) = @_;
@@ -75,9 +79,20 @@ hot_standby = off
 bgwriter_lru_maxpages = 0
 EOT
 	$node->append_conf('postgresql.conf', $opt{conf}) if defined $opt{conf};
+	drop_cached($node->data_dir . '/base') if $opt{cold};
 	start_server($node, %opt);
 	wait_ready($node);
 	return $node;
+}
+
+# Drop all files below a folder from the page cache.
+sub drop_cached
+{
+	my ($folder) = @_;
+
+	system_or_bail('sh', '-c', 'find "$1" -type f -size +64k -exec sync {} \\; '
+		  . '-exec dd if={} iflag=nocache count=0 status=none \\;', 'sh', $folder);
+	return;
 }
 
 my %tracer;						# process id of strace, by name of the server
@@ -202,6 +217,18 @@ sub counted_once
 		"$what: every suppressed request has one reason");
 	is($s->{suppressed_bytes}, 8192 * $s->{suppressed}, "$what: so many bytes were not asked for");
 	cmp_ok($s->{fpi_bytes}, '<=', $s->{wal_bytes}, "$what: images are no more than all WAL");
+	return;
+}
+
+# A burst was guarded: its requests were seen to be covered, or not even made
+# since look-ahead paused.
+sub burst_guarded
+{
+	my ($s, $what) = @_;
+
+	cmp_ok($s->{covered_by_image}, '>', 200, "$what: requests are covered");
+	cmp_ok($s->{covered_by_image} + $s->{paused_records}, '>', 900,
+		"$what: ... or look-ahead pauses");
 	return;
 }
 

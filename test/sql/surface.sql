@@ -26,7 +26,7 @@ ORDER BY relname;
 -- a server that was never recovering has nothing to tell
 SELECT mode, filter_status, stats_reset <= now() AS started, requests, issued, suppressed,
 	covered_by_image, covered_by_init, repeated, sequential, unattributed, suppressed_bytes,
-	records, wal_bytes, fpi_bytes, user_cpu_seconds, system_cpu_seconds
+	records, paused_records, wal_bytes, fpi_bytes, user_cpu_seconds, system_cpu_seconds
 FROM pg_stat_prefetch_guard;
 SELECT * FROM pg_stat_prefetch_guard_relations;
 

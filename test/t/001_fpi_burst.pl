@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use StandbyPair;
 
-my $primary = new_primary('primary', archive => 1, segment => 16);
+my $primary = new_primary('primary', pauses => 0, archive => 1, segment => 16);
 
 make_pages($primary, 't', 3000);
 $primary->backup('before');

@@ -8,7 +8,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use StandbyPair;
 
-my $primary = new_primary('primary', archive => 1, segment => 16, conf => "full_page_writes = off\nwal_log_hints = off\n");
+my $primary = new_primary('primary', pauses => 0, archive => 1, segment => 16, conf => "full_page_writes = off\nwal_log_hints = off\n");
 
 make_pages($primary, 'scattered', 3000, fillfactor => 90);
 make_pages($primary, 'consecutive', 3000);

@@ -9,7 +9,7 @@ use POSIX 'WNOHANG';
 use StandbyPair;
 
 my $traced = can_trace();
-my $primary = new_primary('primary');
+my $primary = new_primary('primary', pauses => 0);
 make_pages($primary, 't', 1000);
 $primary->safe_psql('postgres', 'CREATE ROLE watcher LOGIN; CREATE ROLE nobody LOGIN; GRANT pg_monitor TO watcher');
 

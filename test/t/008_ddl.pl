@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use StandbyPair;
 
-my $primary = new_primary('primary', conf => "allow_in_place_tablespaces = on\n");
+my $primary = new_primary('primary', pauses => 0, conf => "allow_in_place_tablespaces = on\n");
 $primary->safe_psql('postgres', "CREATE TABLESPACE old_space LOCATION ''");
 make_pages($primary, $_, 300) for qw(kept dropped truncated rewritten moved);
 my $standby = new_standby('standby', $primary);

@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use StandbyPair;
 
-my $primary = new_primary('primary', conf => <<EOT);
+my $primary = new_primary('primary', pauses => 0, conf => <<EOT);
 full_page_writes = off
 wal_log_hints = off
 max_locks_per_transaction = 300

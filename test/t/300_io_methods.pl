@@ -14,7 +14,7 @@ use StandbyPair;
 my @counters = qw(requests issued suppressed covered_by_image covered_by_init
   repeated sequential unattributed records wal_bytes fpi_bytes);
 
-my $primary = new_primary('primary', archive => 1);
+my $primary = new_primary('primary', pauses => 0, archive => 1);
 my $methods = $primary->safe_psql('postgres',
 	q{SELECT enumvals::text FROM pg_settings WHERE name = 'io_method'});
 my $direct = $primary->safe_psql('postgres',
