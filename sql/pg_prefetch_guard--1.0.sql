@@ -103,12 +103,16 @@ COMMENT ON FUNCTION pg_prefetch_guard_reset() IS
  * is there because in the other one the mode, standing before the timeout, cannot
  * have a default.  Parameters stand where literals and parameters of unknown type
  * find but one procedure: no text where the others have no_throw.
+ *
+ * Where nothing is given the mode is standby_replay, the timeout zero, and
+ * no_throw false.  NULL is the cheapest default for core to read; given in the
+ * CALL it is an error.
  */
 CREATE PROCEDURE pg_wait_for_lsn(
 	target pg_lsn,
-	mode text DEFAULT 'standby_replay',
-	timeout text DEFAULT '0',
-	no_throw boolean DEFAULT false,
+	mode text DEFAULT NULL,
+	timeout text DEFAULT NULL,
+	no_throw boolean DEFAULT NULL,
 	INOUT status text DEFAULT NULL)
 AS 'MODULE_PATHNAME'
 LANGUAGE C;
@@ -117,7 +121,7 @@ CREATE PROCEDURE pg_wait_for_lsn(
 	target pg_lsn,
 	mode text,
 	timeout double precision,
-	no_throw boolean DEFAULT false,
+	no_throw boolean DEFAULT NULL,
 	INOUT status text DEFAULT NULL)
 AS 'MODULE_PATHNAME', 'pg_wait_for_lsn_ms'
 LANGUAGE C;
@@ -126,7 +130,7 @@ CREATE PROCEDURE pg_wait_for_lsn(
 	target pg_lsn,
 	timeout double precision,
 	INOUT status text DEFAULT NULL,
-	no_throw boolean DEFAULT false)
+	no_throw boolean DEFAULT NULL)
 AS 'MODULE_PATHNAME', 'pg_wait_for_lsn_replay_ms'
 LANGUAGE C;
 

@@ -33,6 +33,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "nodes/parsenodes.h"
@@ -41,6 +42,7 @@
 #include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/pg_lsn.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
@@ -52,18 +54,19 @@ SQL_FUNCTION(pg_wait_for_lsn);
 SQL_FUNCTION(pg_wait_for_lsn_ms);
 SQL_FUNCTION(pg_wait_for_lsn_replay_ms);
 
-/* Is the active portal's statement the CALL of this procedure? */
-static bool
-portal_calls(Oid procedure)
+/* The CALL that the active portal executes, or NULL. */
+static const CallStmt *
+portal_call(void)
 {
 	const PlannedStmt *pstmt;
 
 	if (ActivePortal == NULL || ActivePortal->strategy != PORTAL_UTIL_SELECT ||
 		ActivePortal->stmts == NIL)
-		return false;
+		return NULL;
 	pstmt = linitial_node(PlannedStmt, ActivePortal->stmts);
-	return pstmt->utilityStmt != NULL && IsA(pstmt->utilityStmt, CallStmt) &&
-		((CallStmt *) pstmt->utilityStmt)->funcexpr->funcid == procedure;
+	if (pstmt->utilityStmt == NULL || !IsA(pstmt->utilityStmt, CallStmt))
+		return NULL;
+	return (const CallStmt *) pstmt->utilityStmt;
 }
 
 /* Is the portal's snapshot the active one? */
@@ -74,17 +77,21 @@ portal_snapshot_is_active(void)
 		GetActiveSnapshot() == ActivePortal->portalSnapshot;
 }
 
-/* Raise an error unless called as a statement of its own. */
-static void
+/* Raise an error unless called as a statement of its own, which is returned. */
+static const CallStmt *
 require_toplevel(FunctionCallInfo fcinfo)
 {
+	const CallStmt *call = portal_call();
+
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
-		!portal_calls(fcinfo->flinfo->fn_oid) || !portal_snapshot_is_active())
+		call == NULL || call->funcexpr->funcid != fcinfo->flinfo->fn_oid ||
+		!portal_snapshot_is_active())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("%s can only be executed as a top-level statement",
 						"pg_wait_for_lsn"),
 				 errdetail("pg_wait_for_lsn cannot be used within a function, procedure, or DO block.")));
+	return call;
 }
 
 /*
@@ -115,15 +122,39 @@ release_snapshots(void)
 	Assert(MyProc->xmin == InvalidTransactionId);
 }
 
-/* An argument, which must not be NULL. */
-static Datum
-get_argument(FunctionCallInfo fcinfo, int n, const char *name)
+/* Is the n'th parameter, of that name, given a value in the CALL? */
+static bool
+is_given(const CallStmt *call, int n, const char *name)
 {
-	if (PG_ARGISNULL(n))
+	ListCell   *lc;
+
+	foreach(lc, call->funccall->args)
+	{
+		const Node *arg = lfirst(lc);
+
+		if (IsA(arg, NamedArgExpr) ?
+			strcmp(((const NamedArgExpr *) arg)->name, name) == 0 :
+			foreach_current_index(lc) == n)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is there an argument?  It must not be NULL, but that is the default, too: core
+ * reads the text of a procedure's defaults each time it is called without, and
+ * that of a NULL is the shortest.
+ */
+static bool
+has_argument(FunctionCallInfo fcinfo, const CallStmt *call, int n, const char *name)
+{
+	if (!PG_ARGISNULL(n))
+		return true;
+	if (is_given(call, n, name))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"%s\" must not be null", name)));
-	return PG_GETARG_DATUM(n);
+	return false;
 }
 
 static WaitMode
@@ -214,14 +245,35 @@ report_not_in_recovery(WaitMode mode, XLogRecPtr target)
 					 wait_mode_name(mode))));
 }
 
+/*
+ * What the row that CALL returns looks like.  Asking the catalog each time what
+ * our one column is called would be a good part of what a short wait costs.
+ */
+static TupleDesc
+status_row_type(void)
+{
+	static TupleDesc type = NULL;
+
+	if (type == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+		TupleDesc	desc = CreateTemplateTupleDesc(1);
+
+		TupleDescInitEntry(desc, 1, "status", TEXTOID, -1, 0);
+		type = BlessTupleDesc(desc);
+		MemoryContextSwitchTo(old);
+	}
+	return type;
+}
+
 /* The row that CALL returns. */
 static Datum
-status_row(TupleDesc tupdesc, const char *status)
+status_row(const char *status)
 {
 	Datum		value = CStringGetTextDatum(status);
 	bool		isnull = false;
 
-	return HeapTupleGetDatum(heap_form_tuple(tupdesc, &value, &isnull));
+	return HeapTupleGetDatum(heap_form_tuple(status_row_type(), &value, &isnull));
 }
 
 /*
@@ -229,16 +281,8 @@ status_row(TupleDesc tupdesc, const char *status)
  * condition, that the call is a statement of its own, before them.
  */
 static Datum
-wait_for_lsn(FunctionCallInfo fcinfo, XLogRecPtr target, WaitMode mode,
-			 int timeout, bool no_throw)
+wait_for_lsn(XLogRecPtr target, WaitMode mode, int timeout, bool no_throw)
 {
-	TupleDesc	tupdesc;
-
-	/* this may look into catalogs, so not later */
-	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	tupdesc = BlessTupleDesc(tupdesc);
-
 	release_snapshots();
 	if (mode == WAIT_MODE_PRIMARY_FLUSH && RecoveryInProgress())
 		ereport(ERROR,
@@ -250,15 +294,15 @@ wait_for_lsn(FunctionCallInfo fcinfo, XLogRecPtr target, WaitMode mode,
 	switch (wait_until_reached(mode, target, timeout))
 	{
 		case WAIT_OUTCOME_SUCCESS:
-			return status_row(tupdesc, "success");
+			return status_row("success");
 		case WAIT_OUTCOME_TIMEOUT:
 			if (!no_throw)
 				report_timeout(mode, target);
-			return status_row(tupdesc, "timeout");
+			return status_row("timeout");
 		case WAIT_OUTCOME_NOT_IN_RECOVERY:
 			if (!no_throw)
 				report_not_in_recovery(mode, target);
-			return status_row(tupdesc, "not in recovery");
+			return status_row("not in recovery");
 		case WAIT_OUTCOME_CANCELED:
 		case WAIT_OUTCOME_FAILED:
 			break;				/* not returned, but raised */
@@ -285,20 +329,25 @@ timeout_from_float8(Datum timeout)
 static Datum
 check_and_wait(FunctionCallInfo fcinfo, bool has_mode, int (*get_timeout) (Datum))
 {
-	XLogRecPtr	target;
+	int			n = 0;
+	const CallStmt *call;
+	XLogRecPtr	target = InvalidXLogRecPtr;
 	WaitMode	mode = WAIT_MODE_STANDBY_REPLAY;
-	int			timeout;
-	bool		no_throw;
+	int			timeout = 0;
+	bool		no_throw = false;
 
 	require_preloaded();
-	require_toplevel(fcinfo);
-	target = DatumGetLSN(get_argument(fcinfo, 0, "target"));
-	if (has_mode)
-		mode = parse_mode(TextDatumGetCString(get_argument(fcinfo, 1, "mode")));
-	timeout = get_timeout(get_argument(fcinfo, has_mode ? 2 : 1, "timeout"));
-	no_throw = DatumGetBool(get_argument(fcinfo, 3, "no_throw"));
+	call = require_toplevel(fcinfo);
+	if (has_argument(fcinfo, call, n, "target"))
+		target = PG_GETARG_LSN(n);
+	if (has_mode && has_argument(fcinfo, call, ++n, "mode"))
+		mode = parse_mode(text_to_cstring(PG_GETARG_TEXT_PP(n)));
+	if (has_argument(fcinfo, call, ++n, "timeout"))
+		timeout = get_timeout(PG_GETARG_DATUM(n));
+	if (has_argument(fcinfo, call, 3, "no_throw"))
+		no_throw = PG_GETARG_BOOL(3);
 
-	return wait_for_lsn(fcinfo, target, mode, timeout, no_throw);
+	return wait_for_lsn(target, mode, timeout, no_throw);
 }
 
 /*

@@ -92,17 +92,36 @@ succeeded(const PGresult *res)
 		PQresultStatus(res) == PGRES_COMMAND_OK;
 }
 
-/* The first value of the result of the last statement of 'sql', in 'value'. */
+/* Take the first value of a result, in 'value' if that is not NULL. */
 static UNUSED void
-must_query(PGconn *conn, const char *sql, char *value, size_t size)
+must_succeed(PGconn *conn, PGresult *res, const char *what, char *value, size_t size)
 {
-	PGresult   *res = PQexec(conn, sql);
-
 	if (!succeeded(res))
-		die("%s: %s", sql, PQerrorMessage(conn));
+		die("%s: %s", what, PQerrorMessage(conn));
 	if (value)
 		snprintf(value, size, "%s", PQntuples(res) > 0 ? PQgetvalue(res, 0, 0) : "");
 	PQclear(res);
+}
+
+/* The first value of the result of the last statement of 'sql'. */
+static UNUSED void
+must_query(PGconn *conn, const char *sql, char *value, size_t size)
+{
+	must_succeed(conn, PQexec(conn, sql), sql, value, size);
+}
+
+static UNUSED void
+must_prepare(PGconn *conn, const char *name, const char *sql)
+{
+	must_succeed(conn, PQprepare(conn, name, sql, 0, NULL), sql, NULL, 0);
+}
+
+/* The first value of the result of a prepared statement with one parameter. */
+static UNUSED void
+must_execute(PGconn *conn, const char *name, const char *parameter, char *value, size_t size)
+{
+	must_succeed(conn, PQexecPrepared(conn, name, 1, &parameter, NULL, NULL, 0),
+				 name, value, size);
 }
 
 static UNUSED int

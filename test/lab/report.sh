@@ -23,7 +23,7 @@ report_medians()
 }
 
 # A table for one limit.  The ratios are to the better of stock and off; the
-# smallest count that is compared is 20 reads, below that it is all chance.
+# smallest count that is compared is 100 reads: so many are the file system's own.
 report_table()
 {
 	local w names=
@@ -40,7 +40,7 @@ report_table()
 			if (c[2] != "stock" && c[2] != "off" && ((c[1], "stock") in t) && ((c[1], "off") in t)) {
 				bt = better(t[c[1], "stock"], t[c[1], "off"]); br = better(r[c[1], "stock"], r[c[1], "off"])
 				times = sprintf("%.2f", c[4] / bt)
-				if (br >= 20 || c[6] >= 20) reads = sprintf("%.2f", c[6] / (br > 20 ? br : 20)); else reads = "few"
+				if (br >= 100 || c[6] >= 100) reads = sprintf("%.2f", c[6] / (br > 100 ? br : 100)); else reads = "few"
 			}
 			printf "| %s | %s | %.2f | %s | %d | %d | %s | %s | %.2f | %.2f |\n",
 				c[1] == before ? "" : name[c[1]], c[2], c[4], times, c[5], c[6], reads, c[6] ? c[7] : "", c[8], c[9]
@@ -101,42 +101,58 @@ report_outage_plot()
 	GNUPLOT
 }
 
-report_text()
+# How the results of a section were got.
+report_measured()
 {
-	local limit
-	echo "Measured $(date -u +%Y-%m-%d) with PostgreSQL $("$bindir/postgres" -V | sed 's/^.*) \([0-9.]*\).*/\1/'), $(nproc) CPUs, scale $scale, medians of $lab_runs runs."
-	for limit in "${lab_limits[@]}"; do
-		grep -q ",$limit," <<<"$report_data" || continue
-		echo
-		if [ "$limit" = none ]; then echo "### No limit"; else echo "### $limit reads per second"; fi
-		echo
-		report_table "$limit"
-		echo
-		echo "![replay time](replay-$limit.svg)"
-	done
-	[ ! -e "$lab_out/outage_first.csv" ] || {
-		printf '\n### The outage\n\n| way | first commit after the kill, s |\n| --- | ---: |\n'
-		tail -n +2 "$lab_out/outage_first.csv" | sed 's/^\(.*\),\(.*\)$/| \1 | \2 |/'
-		printf '\n![the outage over time](outage.svg)\n'
+	echo "Measured $(date -u +%Y-%m-%d) with PostgreSQL $("$bindir/postgres" -V | sed 's/^.*) \([0-9.]*\).*/\1/'), $(nproc) CPUs, scale $scale$1."
+	echo
+}
+
+report_replay()
+{
+	report_measured ", medians of $lab_runs runs"
+	report_table "$1"
+	printf '\n![replay time](replay-%s.svg)\n' "$1"
+}
+
+report_outage()
+{
+	report_measured
+	printf '| way | first commit after the kill, s |\n| --- | ---: |\n'
+	tail -n +2 "$lab_out/outage_first.csv" | sed 's/^\(.*\),\(.*\)$/| \1 | \2 |/'
+	printf '\n![the outage over time](outage.svg)\n'
+}
+
+# Write a section, and with --doc put it between its marks in performance.md.
+# Usage: report_section NAME TITLE COMMAND...
+report_section()
+{
+	local doc=$lab_dir/../../doc name=$1 title=$2
+	shift 2
+	"$@" >"$lab_out/$name.md"
+	printf '\n### %s\n\n' "$title"
+	cat "$lab_out/$name.md"
+	[ -z "$lab_doc" ] || {
+		sed -i -e "/^<!-- $name: begin/,/^<!-- $name: end/{/^<!-- $name:/!d}" \
+			-e "/^<!-- $name: begin/r $lab_out/$name.md" "$doc/performance.md"
+		cp "$lab_out/$name"*.svg "$lab_out/$name"*.csv "$doc/"
 	}
 }
 
-# Write results.md and the plots; with --doc also renew doc/performance.md
-# between its two marks.
+# Write the tables and plots.
 report()
 {
-	local doc=$lab_dir/../../doc limit
+	local limit what
 	report_data=$(report_medians)
 	for limit in "${lab_limits[@]}"; do
-		! grep -q ",$limit," <<<"$report_data" ||
-			report_plot "$limit" "$([ "$limit" = none ] && echo "no limit" || echo "$limit reads per second")"
+		grep -q ",$limit," <<<"$report_data" || continue
+		what=$([ "$limit" = none ] && echo "no limit" || echo "$limit reads per second")
+		report_plot "$limit" "$what"
+		awk -F, -v limit="$limit" 'NR == 1 || $3 == limit' "$lab_out/replay.csv" >"$lab_out/replay-$limit.csv"
+		report_section "replay-$limit" "${what^}" report_replay "$limit"
 	done
-	[ ! -e "$lab_out/outage.csv" ] || report_outage_plot
-	report_text >"$lab_out/results.md"
-	cat "$lab_out/results.md"
-	[ -z "$lab_doc" ] || {
-		sed -i -e '/^<!-- lab: begin/,/^<!-- lab: end/{/^<!-- lab:/!d}' \
-			-e "/^<!-- lab: begin/r $lab_out/results.md" "$doc/performance.md"
-		cp "$lab_out"/*.svg "$lab_out"/*.csv "$doc/"
+	[ ! -e "$lab_out/outage.csv" ] || {
+		report_outage_plot
+		report_section outage "The outage" report_outage
 	}
 }

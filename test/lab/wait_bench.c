@@ -59,36 +59,70 @@ static int	seconds = 5;
 static int	connections = 15;
 static int	rounds = 5;
 static bool chosen[NMETHODS] = {true, true, true, true};
+static bool prepared = false;
+
+/* Has the standby replayed 'lsn'? */
+static bool
+has_reached(PGconn *standby, const char *lsn)
+{
+	char		sql[200];
+	char		reached[8];
+
+	if (prepared)
+		must_execute(standby, "reached", lsn, reached, sizeof(reached));
+	else
+	{
+		snprintf(sql, sizeof(sql), "SELECT pg_last_wal_replay_lsn() >= '%s'", lsn);
+		must_query(standby, sql, reached, sizeof(reached));
+	}
+	return reached[0] == 't';
+}
 
 /* Wait until the standby has replayed 'lsn'. */
 static void
 wait_for(PGconn *standby, Method method, const char *lsn)
 {
 	char		sql[200];
-	char		reached[8];
 
 	switch (method)
 	{
 		case POLL:
+			while (!has_reached(standby, lsn))
+				sleep_ms(1);
+			break;
 		case BUSY:
-			snprintf(sql, sizeof(sql), "SELECT pg_last_wal_replay_lsn() >= '%s'", lsn);
-			for (;;)
-			{
-				must_query(standby, sql, reached, sizeof(reached));
-				if (reached[0] == 't')
-					return;
-				if (method == POLL)
-					sleep_ms(1);
-			}
+			while (!has_reached(standby, lsn))
+				;
+			break;
 		case CALL:
-			snprintf(sql, sizeof(sql), "CALL pg_wait_for_lsn('%s')", lsn);
-			must_query(standby, sql, NULL, 0);
-			return;
+			if (prepared)
+				must_execute(standby, "call", lsn, NULL, 0);
+			else
+			{
+				snprintf(sql, sizeof(sql), "CALL pg_wait_for_lsn('%s')", lsn);
+				must_query(standby, sql, NULL, 0);
+			}
+			break;
 		case NATIVE:
 			snprintf(sql, sizeof(sql), "WAIT FOR LSN '%s'", lsn);
 			must_query(standby, sql, NULL, 0);
-			return;
+			break;
 	}
+}
+
+/* Connect to the standby, ready to wait there. */
+static PGconn *
+connect_standby(void)
+{
+	PGconn	   *standby = must_connect(standby_conninfo);
+
+	if (prepared)
+	{
+		must_prepare(standby, "reached", "SELECT pg_last_wal_replay_lsn() >= $1");
+		if (chosen[CALL])
+			must_prepare(standby, "call", "CALL pg_wait_for_lsn($1)");
+	}
+	return standby;
 }
 
 /*
@@ -126,7 +160,7 @@ static void
 measure_latency(void)
 {
 	PGconn	   *primary = must_connect(primary_conninfo);
-	PGconn	   *standby = must_connect(standby_conninfo);
+	PGconn	   *standby = connect_standby();
 	double	   *ms[NMETHODS];
 	double		busy_median = 0;
 
@@ -235,7 +269,7 @@ measure_load(void)
 	for (int i = 0; i < workers; i++)
 	{
 		worker[i].primary = must_connect(primary_conninfo);
-		worker[i].standby = must_connect(standby_conninfo);
+		worker[i].standby = connect_standby();
 		must_query(worker[i].standby, "SELECT pg_backend_pid()",
 				   worker[i].standby_pid, sizeof(worker[i].standby_pid));
 	}
@@ -330,7 +364,7 @@ measure_spread(void)
 	double	   *ms[NMETHODS];
 
 	for (int i = 0; i < connections; i++)
-		sleeper[i].standby = must_connect(standby_conninfo);
+		sleeper[i].standby = connect_standby();
 	for (int m = 0; m < NMETHODS; m++)
 		ms[m] = malloc(rounds * sizeof(double));
 	for (int r = 0; r < rounds; r++)
@@ -403,7 +437,8 @@ usage(void)
 		   "  --seconds N       load: duration of each method (%d)\n"
 		   "  --connections N   spread: sessions (%d; 0: none)\n"
 		   "  --rounds N        load and spread: turns of each method (%d)\n"
-		   "  --methods LIST    of poll, busy, call, native (all)\n",
+		   "  --methods LIST    of poll, busy, call, native (all)\n"
+		   "  --prepared        prepare the statements (native can't be prepared)\n",
 		   trials, workers, seconds, connections, rounds);
 	exit(0);
 }
@@ -420,6 +455,7 @@ parse_options(int argc, char **argv)
 		{"connections", required_argument, NULL, 'c'},
 		{"rounds", required_argument, NULL, 'r'},
 		{"methods", required_argument, NULL, 'm'},
+		{"prepared", no_argument, NULL, 'P'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0}
 	};
@@ -451,6 +487,9 @@ parse_options(int argc, char **argv)
 				break;
 			case 'm':
 				choose_methods(optarg);
+				break;
+			case 'P':
+				prepared = true;
 				break;
 			case 'h':
 				usage();
