@@ -174,7 +174,7 @@ end_work()
 	trap '' INT TERM HUP
 	[ -z "${job:-}" ] || kill -TERM -- "-$job" 2>/dev/null || true
 	# what waits for the throttled disk could not be stopped
-	! declare -F throttle_limit >/dev/null || throttle_limit none
+	! declare -F throttle_limit >/dev/null || { throttle_limit none; throttle_limit none write; }
 	find "$work" -name postmaster.pid 2>/dev/null | while read -r pidfile; do
 		pid=$(head -n 1 "$pidfile")
 		kill -QUIT "$pid" 2>/dev/null || continue

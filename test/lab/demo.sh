@@ -62,6 +62,8 @@ run_demo()
 	demo_row "  dropped: asked for before" - "$(counter repeated)"
 	demo_row "  dropped: in a stretch asked for" - "$(counter sequential)"
 	demo_row "disk reads" "${stock_reads:--}" "${r_reads:--}"
+	demo_row "WAL records replayed" - "$(counter records)"
+	demo_row "  while look-ahead paused" - "$(counter paused_records)"
 	echo
 	echo "The relations most asked for (pg_stat_prefetch_guard_relations):"
 	echo

@@ -5,6 +5,7 @@ lab_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$lab_dir/servers.sh"
 . "$lab_dir/workloads.sh"
 . "$lab_dir/outage.sh"
+. "$lab_dir/waits.sh"
 . "$lab_dir/report.sh"
 
 scale=1
@@ -24,8 +25,8 @@ lab_usage()
 
 	  --scale X        sizes, relative to the default (1)
 	  --runs N         runs of each combination, of which the median is taken (3)
-	  --only LIST      of: ${workloads[*]} outage ${more_workloads[*]}
-	                   (comma-separated; all but the last)
+	  --only LIST      of: ${workloads[*]} outage ${more_workloads[*]} waits
+	                   (comma-separated; all but the last two)
 	  --limit LIST     of: $lab_iops none (reads per second; both)
 	  --also NAME=LIB  measure another build of the library, too, as way NAME
 	  --image DIR      where the disk's file is put (the work folder; on a RAM disk,
@@ -124,6 +125,7 @@ run_lab()
 		! lab_wants "$workload" || lab_workload "$workload"
 	done
 	! lab_wants outage || run_outage
+	[[ ,$lab_only, != *,waits,* ]] || run_waits
 	report
 	say "done in $((($(date +%s) - began) / 60)) minutes; results are in $lab_out"
 }

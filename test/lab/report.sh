@@ -104,7 +104,7 @@ report_outage_plot()
 # How the results of a section were got.
 report_measured()
 {
-	echo "Measured $(date -u +%Y-%m-%d) with PostgreSQL $("$bindir/postgres" -V | sed 's/^.*) \([0-9.]*\).*/\1/'), $(nproc) CPUs, scale $scale$1."
+	echo "Measured $(date -u +%Y-%m-%d) with PostgreSQL $("$bindir/postgres" -V | sed 's/^.*) \([0-9.]*\).*/\1/'), $(nproc) CPUs, scale $scale${1:-}."
 	echo
 }
 
@@ -123,19 +123,25 @@ report_outage()
 	printf '\n![the outage over time](outage.svg)\n'
 }
 
+report_waits()
+{
+	report_measured
+	cat "$lab_out/waits.out"
+}
+
 # Write a section, and with --doc put it between its marks in performance.md.
-# Usage: report_section NAME TITLE COMMAND...
+# Usage: report_section NAME HEADING COMMAND...
 report_section()
 {
-	local doc=$lab_dir/../../doc name=$1 title=$2
+	local doc=$lab_dir/../../doc name=$1 heading=$2
 	shift 2
 	"$@" >"$lab_out/$name.md"
-	printf '\n### %s\n\n' "$title"
+	printf '\n### %s\n\n' "$heading"
 	cat "$lab_out/$name.md"
 	[ -z "$lab_doc" ] || {
 		sed -i -e "/^<!-- $name: begin/,/^<!-- $name: end/{/^<!-- $name:/!d}" \
 			-e "/^<!-- $name: begin/r $lab_out/$name.md" "$doc/performance.md"
-		cp "$lab_out/$name"*.svg "$lab_out/$name"*.csv "$doc/"
+		find "$lab_out" -name "$name*.svg" -exec cp -t "$doc" {} + -o -name "$name*.csv" -exec cp -t "$doc" {} +
 	}
 }
 
@@ -155,4 +161,5 @@ report()
 		report_outage_plot
 		report_section outage "The outage" report_outage
 	}
+	[ ! -e "$lab_out/waits.out" ] || report_section waits "Waiting" report_waits
 }

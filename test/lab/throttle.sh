@@ -79,7 +79,7 @@ throttle_make_group()
 	local root
 	root=$(throttle_v1 blkio)
 	if [ -n "$root" ]; then
-		throttle_file=blkio.throttle.read_iops_device
+		throttle_file=blkio
 	else
 		root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 		throttle_file=io.max
@@ -98,17 +98,18 @@ throttle_make_group()
 	fi
 }
 
-# Let servers started with throttle_exec read that often per second, or "none".
+# Let servers started with throttle_exec read (or write: $2) that often per
+# second, or "none".
 throttle_limit()
 {
 	[ -n "$throttle_group" ] || return 0
-	local device value=$1
+	local device value=$1 what=${2:-read} file=$throttle_file
 	device=$(lsblk -dno MAJ:MIN "$throttle_loop" | tr -d ' ')
-	case $throttle_file in
-		io.max) value=riops=${value/none/max} ;;
-		*) value=${value/none/0} ;;
+	case $file in
+		io.max) value=${what:0:1}iops=${value/none/max} ;;
+		*) file=blkio.throttle.${what}_iops_device value=${value/none/0} ;;
 	esac
-	echo "$device $value" >"$throttle_group/$throttle_file"
+	echo "$device $value" >"$throttle_group/$file"
 }
 
 # Where version 1's controller of that name has its groups, or nothing.
