@@ -35,7 +35,6 @@ REGRESS_OPTS = --inputdir=test --outputdir=tmp_regress \
 	--temp-instance=tmp_regress/instance --temp-config=test/regress.conf
 TAP_TESTS = 1
 PROVE_TESTS ?= $(sort $(wildcard test/t/*.pl))
-PROVE_FLAGS += -I test/perl
 EXTRA_CLEAN = tmp_check tmp_regress tmp_unit $(LAB_PROGRAMS)
 
 # Client programs; some tests run them.
@@ -47,6 +46,9 @@ override with_llvm = no
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# Makefile.global, just included, sets this and PROVE_FLAGS, which is the user's.
+PG_PROVE_FLAGS += -I $(srcdir)/test/perl
 
 $(OBJS): $(wildcard src/*.h)
 

@@ -498,11 +498,12 @@ consider_handover(void)
 /*
  * May a walreceiver be started while the startup process waits?
  *
- * Outside page_read always, unless the wait is for one to stop.  Inside it, core waits for WAL: that is core's
- * business.  But core also heeds a pause there, and if a walreceiver was
- * running when the pause began, core is streaming: it runs none in any other
- * state.  As long as the pause lasts it stays in that state, and it will not
- * notice that another walreceiver has taken the place of the first.
+ * Outside page_read always, unless the wait is for one to stop.  Inside it, core
+ * waits for WAL: that is core's business.  But core also heeds a pause there, and
+ * if a walreceiver was running when the pause began, core is streaming: it runs
+ * none in any other state.  As long as the pause lasts it stays in that state,
+ * and it will not notice that another walreceiver has taken the place of the
+ * first.
  */
 static bool
 may_start_in_wait(void)

@@ -220,7 +220,7 @@ decide(off_t *offset, off_t *len, const DecodedBkpBlock **block)
 	BlockNumber count;
 
 	*block = NULL;
-	if (reader == NULL || reader->decode_queue_tail == NULL)
+	if (reader == NULL || reader->decode_queue_tail == NULL || pause_is_on())
 		return GUARD_ISSUED;
 	*block = lookahead_match(reader->decode_queue_tail, *offset, *len);
 	if (*block == NULL)

@@ -95,7 +95,7 @@ run_suites()
 	check clang "${make[@]}" check-clang
 	suite unit "${make[@]}" check-unit
 	suite regress "${make[@]}" installcheck TAP_TESTS=
-	suite tap "${make[@]}" installcheck REGRESS= PROVE_FLAGS="-v -I test/perl"
+	suite tap "${make[@]}" installcheck REGRESS= PROVE_FLAGS=-v
 	[ "$(id -u)" != 0 ] || package_suite
 	totals $passed $failed $skipped
 	[ $failed -eq 0 ]
