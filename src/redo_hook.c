@@ -137,12 +137,13 @@ tell_reached(XLogRecPtr applied)
 			callbacks[i]->reached(applied);
 }
 
-/* Call back whoever is to know that a record was applied. */
+/* Call back whoever is to know that a record was applied; the first always is. */
 static pg_noinline void
 call_back(XLogReaderState *reader)
 {
-	if (unlikely(original_page_read == NULL))
+	if (unlikely(redo_reader == NULL))
 	{
+		redo_reader = reader;
 		original_page_read = reader->routine.page_read;
 		reader->routine.page_read = redo_page_read;
 	}
@@ -162,7 +163,6 @@ redo_trampoline(XLogReaderState *reader)
 	RedoShared *replay;
 	XLogRecPtr	applied;
 
-	redo_reader = reader;
 	original_redo[XLogRecGetRmid(reader)] (reader);
 	count_record(reader->record);
 

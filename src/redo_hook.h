@@ -31,14 +31,17 @@ typedef struct RedoCallbacks
 	void		(*end) (void);	/* redo is over, the server will open */
 } RedoCallbacks;
 
-#define REDO_PROGRESS_BYTES	4096
+#define REDO_PROGRESS_BYTES	8192
 
-/* What this process has applied. */
+/*
+ * What this process has applied.  The members that grow with each record are
+ * kept apart, or gcc joins the two additions to one that takes more instructions.
+ */
 typedef struct RedoProgress
 {
 	uint64		records;
-	uint64		bytes;			/* length of these records */
 	uint64		image_bytes;	/* length of the page images in them */
+	uint64		bytes;			/* length of these records */
 } RedoProgress;
 
 extern void redo_hook_register(const RedoCallbacks *callbacks);
