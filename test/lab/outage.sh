@@ -61,8 +61,7 @@ outage_way()
 	rm -rf "$data" "$data.log" "$work"/tmp/commits.*
 	# the same tables each time; there is no standby yet to wait for
 	PGOPTIONS="-c synchronous_commit=local" bench -i -q -s "$(scaled 8)" -I dtgp >/dev/null 2>&1
-	as_user "$bindir/pg_basebackup" -h "$sockets" -p "$lab_port" -D "$data" -c fast -X stream -R --no-sync 2>"$work/basebackup.log" ||
-		{ cat "$work/basebackup.log" >&2; die "the base backup failed"; }
+	base_backup "$data" -X stream -R
 	outage_conf "$way" >>"$data/postgresql.conf"
 	sed -i '/^primary_conninfo/d' "$data/postgresql.auto.conf"
 	outage_scattered="DO \$\$ DECLARE row int; BEGIN

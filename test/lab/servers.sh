@@ -67,12 +67,20 @@ primary_start()
 	server_start "$1"
 }
 
+# Back the running primary up into a folder.  Usage: base_backup DIR OPTION...
+base_backup()
+{
+	local dir=$1
+	shift
+	as_user "$bindir/pg_basebackup" -h "$sockets" -p "$lab_port" -D "$dir" -c fast --no-sync "$@" 2>"$work/basebackup.log" ||
+		{ cat "$work/basebackup.log" >&2; die "the base backup failed"; }
+}
+
 # Begin a case: a base backup of the running primary.
 case_begin()
 {
 	as_user mkdir -p "$1/wal"
-	as_user "$bindir/pg_basebackup" -h "$sockets" -p "$lab_port" -D "$1/base" -c fast -X none --no-sync 2>"$work/basebackup.log" ||
-		{ cat "$work/basebackup.log" >&2; die "the base backup failed"; }
+	base_backup "$1/base" -X none
 }
 
 # End a case: take the primary's WAL, and the primary away.

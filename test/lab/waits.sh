@@ -32,7 +32,7 @@ run_waits()
 		max_connections = 300
 	CONF
 	sql -c 'CREATE EXTENSION pg_prefetch_guard'
-	as_user "$bindir/pg_basebackup" -h "$sockets" -p "$lab_port" -D "$data" -c fast -X stream -R --no-sync
+	base_backup "$data" -X stream -R
 	{
 		way_conf guarded
 		echo "port = $outage_port"

@@ -96,8 +96,7 @@ sub hold_replay
 	$node->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
 	$primary->safe_psql('postgres',
 		q{SET synchronous_commit = local; INSERT INTO t VALUES (0, 'wakes the standby')});
-	$node->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused'})
-	  or die 'replay was not paused';
+	wait_paused($node);
 	return;
 }
 
@@ -178,15 +177,23 @@ sub commit_returned
 	return;
 }
 
+# Wait until the early walreceiver is in a state, and a walreceiver connected.
+sub streams_while
+{
+	my ($node, $state, $what) = @_;
+
+	ok( $node->poll_query_until('postgres', qq{
+		SELECT r.state = '$state' AND w.status = 'streaming'
+		FROM pg_stat_prefetch_guard_receiver r, pg_stat_wal_receiver w}), $what);
+	return;
+}
+
 # Wait until a walreceiver has been started early that is connected.
 sub starts_early
 {
 	my ($node, $what) = @_;
 
-	ok( $node->poll_query_until('postgres', q{
-		SELECT r.state = 'running early' AND w.status = 'streaming'
-		FROM pg_stat_prefetch_guard_receiver r, pg_stat_wal_receiver w}),
-		"$what: walreceiver runs early");
+	streams_while($node, 'running early', "$what: walreceiver runs early");
 	return;
 }
 
@@ -207,10 +214,7 @@ sub caught_up
 	my ($primary, $standby, $what) = @_;
 
 	same_data($primary, $standby, $what);
-	ok( $standby->poll_query_until('postgres', q{
-		SELECT r.state = 'idle' AND w.status = 'streaming'
-		FROM pg_stat_prefetch_guard_receiver r, pg_stat_wal_receiver w}),
-		"$what: core's own walreceiver streams");
+	streams_while($standby, 'idle', "$what: core's own walreceiver streams");
 	return;
 }
 

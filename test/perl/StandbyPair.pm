@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(new_primary new_standby new_replay start_server wait_ready
-  can_trace willneed_calls archive_all drop_cached wait_replayed
+  can_trace willneed_calls archive_all drop_cached wait_replayed wait_paused
   guard_stats relation_stats counted_once burst_guarded nothing_asked
   checksums same_data amcheck_clean
   make_pages burst burst_command scattered_updates
@@ -180,6 +180,16 @@ sub wait_replayed
 	$upstream->wait_for_catchup($standby, 'replay',
 		$upstream->lsn($upstream->safe_psql('postgres', 'SELECT pg_is_in_recovery()') eq 't'
 			? 'replay' : 'insert'));
+	return;
+}
+
+# Wait until a pause of replay that was asked for has begun.
+sub wait_paused
+{
+	my ($node) = @_;
+
+	$node->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused'})
+	  or die 'replay was not paused';
 	return;
 }
 

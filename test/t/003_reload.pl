@@ -110,8 +110,7 @@ same_data($primary, $standby, 'many reloads');
 wait_replayed($primary, $standby);
 $standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
 burst($primary, 't');
-$standby->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused'})
-  or die 'replay was not paused';
+wait_paused($standby);
 $calls += guard_stats($standby)->{issued} - $before->{issued};
 my $was = $standby->safe_psql('postgres', 'SELECT stats_reset FROM pg_stat_prefetch_guard');
 cmp_ok($standby->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_prefetch_guard_relations'),

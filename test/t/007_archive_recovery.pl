@@ -77,7 +77,7 @@ sub set_up_recovery
 
 my $paused = set_up_recovery('paused', 'pause');
 $paused->start;
-$paused->poll_query_until('postgres', "SELECT pg_get_wal_replay_pause_state() = 'paused'");
+wait_paused($paused);
 at_target($paused, 'pause at the target');
 $paused->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 $paused->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()');

@@ -48,8 +48,7 @@ sub replayed
 sub hold_replay
 {
 	$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
-	$standby->poll_query_until('postgres', q{SELECT pg_get_wal_replay_pause_state() = 'paused'})
-	  or die 'replay does not pause';
+	wait_paused($standby);
 	return $standby->lsn('replay');
 }
 
